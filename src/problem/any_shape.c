@@ -67,6 +67,7 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
     out->inner[0] = out->cols = out->longest = TYPICAL_COLUMNS;
     out->wide = true;
     out->read = exact->read;
+    out->ordered = exact->ordered;
     out->least_vector = 1;
     out->most_vector = 16;
     out->input_count = exact->input_count;

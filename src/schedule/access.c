@@ -21,20 +21,25 @@ static span span_of(const kiln__problem *problem, const kiln__operand *operand) 
 
 static bool steps_by_one(const span *s) { return s->side_by_side || (s->rank && s->strides[s->rank - 1] == 1); }
 
-int kiln__most_stored(const kiln__problem *problem) {
+/* Whether it moves with the rows, a vector at a time; tensors of first columns are stored one by one. */
+static bool moves_in_vectors(const kiln__problem *problem, const kiln__operand *operand) {
+    const span s = span_of(problem, operand);
+    return kiln__has_own_elements(operand) && !operand->first && steps_by_one(&s);
+}
+
+/* How many elements are 16 bytes of the widest output whose columns are contiguous; 16 where none are. With more in a
+ * vector neighbouring threads' stores would not be neighbours. */
+static int most_stored(const kiln__problem *problem) {
     int most = problem->most_vector;
     for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        const int elements = 16 / (int)kiln_type_size(operand->type);
-        span s = span_of(problem, operand);
-        const bool vectors = kiln__has_own_elements(operand) && !operand->first;
-        if (vectors && steps_by_one(&s) && elements < most) most = elements;
+        if (moves_in_vectors(problem, operand)) most = (int)kiln__least(most, 16 / (int)kiln_type_size(operand->type));
     }
     return most;
 }
 
 static int least_of_lanes(const kiln__problem *problem) {
-    const int64_t largest = problem->block_count ? problem->blocks[problem->block_count - 1] : 1;
+    const int64_t largest = problem->blocks[problem->block_count - 1];
     int width = 1;
     while (width < MOST_ELEMENTS && 32 * (int64_t)width < largest) width *= 2;
     return width;
@@ -43,23 +48,26 @@ static int least_of_lanes(const kiln__problem *problem) {
 /* A part of the smallest block, and as much as the lanes of a warp have of the largest, though it takes several
  * accesses. */
 static int widen_for_blocks(const kiln__problem *problem, int width) {
-    const int least = least_of_lanes(problem);
     if (problem->block_count == 0) return width;
+    const int least = least_of_lanes(problem);
     width = kiln__dividing(problem->blocks[0], width);
     while (width < least && problem->blocks[0] % (2 * (int64_t)width) == 0) width *= 2;
     return width;
 }
 
-/* Of the tensors that move with the rows, but for those of first columns, which are stored one by one. */
+int kiln__aligned_elements(const kiln__operand *operand, int limit) {
+    const bool whole = operand->alignment * (int)kiln_type_size(operand->type) >= 16;
+    return whole ? limit : (int)kiln__least(operand->alignment, limit);
+}
+
+/* Of the tensors that move with the rows. */
 static int widest_of_tensors(const kiln__problem *problem) {
-    int vector = 0, limit = kiln__most_stored(problem);
+    int vector = 0, limit = most_stored(problem);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        span s = span_of(problem, operand);
-        if (!kiln__has_own_elements(operand) || operand->first || !steps_by_one(&s)) continue;
-        int size = (int)kiln_type_size(operand->type);
-        vector = (int)kiln__greatest(vector, 16 / size);
-        if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
+        if (!moves_in_vectors(problem, operand)) continue;
+        vector = (int)kiln__greatest(vector, 16 / (int)kiln_type_size(operand->type));
+        limit = kiln__aligned_elements(operand, limit);
     }
     const int width = (int)kiln__least(vector, limit);
     return (int)kiln__greatest(width, problem->least_vector);

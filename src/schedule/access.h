@@ -5,9 +5,8 @@
 
 #include "schedule/schedule.h"
 
-/* How many elements are 16 bytes of the widest output whose elements lie side by side; 16 where none do. With more in a
- * vector neighbouring threads' stores would not be neighbours. */
-int kiln__most_stored(const kiln__problem *problem);
+/* How many elements, up to a limit, the operand's alignment allows in one access, or in several of 16 bytes. */
+int kiln__aligned_elements(const kiln__operand *operand, int limit);
 
 /* The vector holds 16 bytes of the narrowest tensor that moves with the rows, of the widest output at most, fewer where
  * a pointer's alignment forbids it; one element where nothing lies side by side. */

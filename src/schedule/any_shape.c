@@ -107,24 +107,32 @@ static bool has_vectors(const kiln__schedule *s, const kiln__shape *shape, const
     return wide && kiln__shape_stride(shape, exact, s->any.reference, shape->dims - 1) == 1;
 }
 
-kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) {
-    kiln__shape shape = {.rows = 1, .cols = 1, .run = 1, .runs = 1, .chunks = 1};
+/* Where rows and columns lie; who works on them is open. */
+static kiln__shape extents_of(const kiln__problem *exact) {
+    kiln__shape shape = {.rows = 1, .cols = 1, .run = 1, .chunks = 1};
     shape.row_dims = row_dims_of(exact);
     shape.dims = exact->outer_rank + exact->inner_rank;
-    for (int d = 0; d < shape.dims; d++) {
-        shape.extents[d] = d < exact->outer_rank ? exact->outer[d] : exact->inner[d - exact->outer_rank];
-        *(d < shape.row_dims ? &shape.rows : &shape.cols) *= shape.extents[d];
+    memcpy(shape.extents, exact->outer, (size_t)exact->outer_rank * sizeof *shape.extents);
+    memcpy(shape.extents + exact->outer_rank, exact->inner, (size_t)exact->inner_rank * sizeof *shape.extents);
+    for (int d = 0; d < shape.row_dims; d++) shape.rows *= shape.extents[d];
+    for (int d = shape.row_dims; d < shape.dims; d++) {
+        shape.run = shape.extents[d];
+        shape.cols *= shape.run;
     }
-    if (shape.dims > shape.row_dims) shape.run = shape.extents[shape.dims - 1];
     shape.runs = shape.run ? shape.cols / shape.run : 0;
-    const bool rows_are_closer = exact->layout == KILN__LAYOUT_OUTER;
-    shape.rows_in_lanes = s->any.lanes_can_be_rows && rows_are_closer && shape.cols > LEAST_SHARED;
+    return shape;
+}
+
+kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) {
+    kiln__shape shape = extents_of(exact);
     /* A single row is computed as it would be among others. */
+    const bool rows_are_closer = exact->layout == KILN__LAYOUT_OUTER, few = shape.cols <= LEAST_SHARED;
+    shape.rows_in_lanes = s->any.lanes_can_be_rows && rows_are_closer && !few;
     shape.vectors = !rows_are_closer && has_vectors(s, &shape, exact);
     const int64_t width = shape.vectors ? s->vector_width : 1, elements = kiln__divide_up(shape.run, width);
     const int64_t all = kiln__times(elements, shape.runs);
     const bool block = all > COLUMNS_OF_LANES * LANES;
-    shape.row_shift = rows_are_closer && shape.cols <= LEAST_SHARED ? 0 : log2_from(all, block ? THREADS : LANES);
+    shape.row_shift = rows_are_closer && few ? 0 : log2_from(all, block ? THREADS : LANES);
     const int threads = shape.rows_in_lanes ? THREADS / LANES : 1 << shape.row_shift;
     shape.run_shift = s->passes.ordered ? 0 : log2_from(elements, threads);
     if (s->any.shares_rows && block && shape.runs == 1)

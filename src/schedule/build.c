@@ -12,7 +12,7 @@ kiln__schedule kiln__schedule_blank(const kiln__ir *ir, const kiln__problem *pro
     s.strategy = strategies[problem->layout];
     s.team.blocks_per_row = s.split.chunks = 1;
     s.passes.online = -1;
-    for (uint32_t i = 0; i < ir->count; i++) s.passes.ordered |= kiln__op_is_ordered(ir->insts[i].op);
+    s.passes.ordered = problem->ordered;
     s.passes.selects = kiln__ir_selects(ir);
     s.passes.scans = kiln__ir_scans(ir);
     s.passes.one_launch = s.passes.selects | s.passes.scans;

@@ -82,6 +82,13 @@ typedef struct kiln__column_facts {
 /* Marks the staged inputs, too. */
 kiln__column_facts kiln__column_find(const kiln__given *g, kiln__schedule *s);
 
+/* Whether rows and columns are a dimension or more each, of columns one, which are several and combined in any order.
+ */
+bool kiln__column_is_regular(const kiln__problem *problem);
+
+/* Whether threads have vectors of the tensor at each column; kiln__column_find has marked what is staged. */
+bool kiln__column_moves(const kiln__problem *problem, const kiln__schedule *s, int tensor);
+
 /* The phases that can be are reduced together: they carry a count of elements, too. */
 void kiln__column_join(const kiln__given *g, kiln__column_facts *f, kiln__schedule *s);
 

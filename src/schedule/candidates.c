@@ -2,9 +2,6 @@
 /* Points that a strategy can have, by what the hardware allows. */
 #include "schedule/candidates.h"
 
-#include <stddef.h>
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/types.h"
 #include "schedule/access.h"
@@ -84,27 +81,8 @@ static kiln__pins point(const lister *l, int group, int staging, int threads, in
     return p;
 }
 
-#define FIELD(name) offsetof(kiln__pins, name)
-
-/* Whether a point has what is pinned; of widths the pins have the largest. */
-static bool agrees(const kiln__pins *pins, const kiln__pins *p) {
-    static const struct {
-        size_t field;
-        int open;
-    } fields[] = {{FIELD(group), -1},         {FIELD(staging), -1},   {FIELD(threads), 0},
-                  {FIELD(rows_per_block), 0}, {FIELD(splits), 0},     {FIELD(cluster), 0},
-                  {FIELD(online), 0},         {FIELD(persistent), 0}, {FIELD(misaligned), 0}};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        int pinned, found;
-        memcpy(&pinned, (const char *)pins + fields[i].field, sizeof pinned);
-        memcpy(&found, (const char *)p + fields[i].field, sizeof found);
-        if (pinned != fields[i].open && pinned != found) return false;
-    }
-    return true;
-}
-
 static void add(lister *l, kiln__pins p) {
-    if (l->count < KILN__MOST_CANDIDATES && agrees(l->pins, &p)) l->out[l->count++] = p;
+    if (l->count < KILN__MOST_CANDIDATES && kiln__pins_agree(l->pins, &p)) l->out[l->count++] = p;
 }
 
 /* Others than these are never the fastest. */
@@ -118,7 +96,7 @@ static void add_if(lister *l, kiln__pins p, bool worthwhile) {
  * the widest that some tensor moves in one access, so that neighbouring lanes' lie side by side. */
 static choices row_widths(const lister *l) {
     const int widest = kiln__widest_vector(l->problem);
-    const int most = l->pins->vector_width && l->pins->vector_width < widest ? l->pins->vector_width : widest;
+    const int pinned = l->pins->vector_width, most = (int)kiln__least(pinned ? pinned : widest, widest);
     kiln__schedule s = kiln__schedule_blank(l->g->ir, l->problem);
     choices c = {1, {most}};
     int whole = kiln__dividing(l->problem->cols, most), least = most;
@@ -128,7 +106,7 @@ static choices row_widths(const lister *l) {
         const int access = kiln__access_width(l->problem, operand, &s);
         if (operand->per_element && (operand->output || operand->follows_rows) && access < least) least = access;
     }
-    if (l->pins->vector_width) return c;
+    if (pinned) return c;
     if (most > 1) include(&c, most / 2);
     include(&c, whole);
     include(&c, (int)kiln__greatest(least, l->problem->least_vector));
@@ -158,7 +136,7 @@ static bool fits_shared(const lister *l, int64_t threads, int64_t blocks, int wi
 
 /* With phases reduced together, where they can be, and one after another. */
 static void add_passes(lister *l, kiln__pins p) {
-    const choices online = whether(l->pins->online, l->traits->online >= 0 && !l->traits->ordered);
+    const choices online = whether(l->pins->online, l->traits->online >= 0);
     for (int i = 0; i < online.count; i++) {
         p.online = online.of[i];
         add(l, p);
@@ -219,12 +197,15 @@ static void list_streams(lister *l, int width) {
 
 static void list_rows_in_flight(lister *l, int width) {
     const choices threads = powers(l->pins->threads, 32, 512), blocks = clusters(l);
-    const int pinned = l->pins->rows_per_block, from = pinned > 1 ? pinned : 2, to = pinned > 1 ? pinned : 4;
+    const choices rows = l->pins->rows_per_block > 1 ? powers(l->pins->rows_per_block, 0, 0) : (choices){3, {2, 3, 4}};
     for (int i = 0; i < threads.count * blocks.count && l->traits->invariants; i++) {
         kiln__pins p = point(l, KILN__GROUP_BLOCK, KILN__STAGING_SHARED, threads.of[i % threads.count], width);
         p.cluster = blocks.of[i / threads.count];
         if (vectors_of(l, width) < (int64_t)p.threads * p.cluster && !l->any) continue;
-        for (p.rows_per_block = from; p.rows_per_block <= to; p.rows_per_block++) add(l, p);
+        for (int r = 0; r < rows.count; r++) {
+            p.rows_per_block = rows.of[r];
+            add(l, p);
+        }
     }
 }
 
@@ -292,23 +273,26 @@ static int64_t column_steps(const lister *l, const kiln__pins *p) {
     return kiln__divide_up(l->problem->cols, (int64_t)p->threads * p->cluster);
 }
 
+/* Only streamed columns are reduced online: a pin of it has no other candidate, where it means anything. */
+static int one_after_another(const lister *l) {
+    return l->pins->online && l->traits->online < 0 ? l->pins->online : -1;
+}
+
 /* Columns that stay in a block's registers or its shared memory, or those of a cluster. */
 static void list_kept(lister *l, kiln__pins p, int lanes) {
     const choices blocks = clusters(l);
-    if (l->pins->splits > 1 || (l->pins->online > 0 && l->traits->online >= 0))
-        return; /* only what is streamed is so */
-    p.online = l->pins->online ? l->pins->online : -1;
+    p.online = one_after_another(l);
     for (int i = 0; i < blocks.count; i++) {
         p.cluster = blocks.of[i];
-        if (p.cluster > 1 && lanes * p.threads < LEAST_SHARING_THREADS && !l->any) return;
         const int64_t steps = column_steps(l, &p), slab = kiln__times(steps, (int64_t)p.threads * lanes);
-        if (p.cluster > 1 && steps < LEAST_CHUNK_STEPS && !l->any) return;
-        const bool registers = bytes_of(l, steps, p.vector_width) <= MOST_REGISTER_BYTES || l->any;
+        const bool registers = bytes_of(l, steps, p.vector_width) <= MOST_REGISTER_BYTES;
+        const bool shares = lanes * p.threads >= LEAST_SHARING_THREADS && steps >= LEAST_CHUNK_STEPS;
+        if (p.cluster > 1 && !shares && !l->any) return;
         p.staging = KILN__STAGING_REGISTERS;
-        if (registers) add(l, p);
+        add_if(l, p, registers);
         p.staging = KILN__STAGING_SHARED;
         if (registers && l->for_orders) continue;
-        if ((steps > 1 || l->any) && bytes_of(l, slab, p.vector_width) < l->device->shared_per_block) add(l, p);
+        if (bytes_of(l, slab, p.vector_width) < l->device->shared_per_block) add_if(l, p, steps > 1);
     }
 }
 
@@ -316,7 +300,7 @@ static void list_kept(lister *l, kiln__pins p, int lanes) {
  * nothing are as well chunks. */
 static void list_read(lister *l, kiln__pins p) {
     const choices splits = powers_of(4, l->pins->splits, 1, l->most_chunks);
-    const int joined = l->traits->online >= 0 && !l->traits->ordered ? 1 : -1;
+    const int joined = l->traits->online >= 0 ? 1 : -1;
     p.staging = KILN__STAGING_NONE;
     p.online = l->pins->online ? l->pins->online : joined;
     for (int i = 0; i < splits.count; i++) {
@@ -382,6 +366,8 @@ static void add_column_tile(lister *l, int ranks, int blocks) {
     p.staging = KILN__STAGING_TILE;
     p.threads = ranks;
     p.cluster = blocks;
+    p.splits = 1;
+    p.online = -1;
     add(l, p);
     if (l->count > before) l->out[before].splits = l->out[before].online = 0; /* a tile knows no such words */
 }
@@ -390,7 +376,6 @@ static void add_column_tile(lister *l, int ranks, int blocks) {
  * not tell. */
 static void list_column_tiles(lister *l) {
     const choices ranks = powers(l->pins->threads, 1, 64), blocks = clusters(l);
-    if (l->pins->splits > 1 || l->pins->online > 0) return;
     for (int i = 0; i < ranks.count * blocks.count; i++) {
         const int rank = ranks.of[i % ranks.count], block = blocks.of[i / ranks.count];
         if ((int64_t)rank * block <= l->problem->cols || l->any) add_column_tile(l, rank, block);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses a schedule: the candidate that the model expects to be the fastest. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,16 +93,27 @@ static kiln_status none(const kiln__problem *problem, const kiln__pins *pins, in
 
 /* ---- the model ---- */
 
-/* Whether pins leave nothing to be chosen. */
+#define FIELD(name) offsetof(kiln__pins, name)
+
+/* Whether pins leave nothing to be chosen. Of a tile of neighbouring rows the first two words are all. */
 static bool are_whole(const kiln__problem *problem, const kiln__pins *pins) {
-    const bool shared = pins->threads && pins->staging >= 0;
-    const bool blocks = pins->vector_width && pins->rows_per_block && pins->cluster && pins->splits && pins->persistent;
-    switch (problem->layout) {
-    case KILN__LAYOUT_INNER: return shared && blocks && pins->group >= 0;
-    case KILN__LAYOUT_OUTER:
-        return shared && (pins->staging == KILN__STAGING_TILE || (blocks && pins->online && pins->misaligned));
-    default: return pins->threads && pins->steps && pins->vector_width;
-    }
+    static const struct {
+        int count;
+        size_t of[9];
+    } words[] = {
+        [KILN__LAYOUT_FLAT] = {3, {FIELD(threads), FIELD(steps), FIELD(vector_width)}},
+        [KILN__LAYOUT_INNER] = {8,
+                                {FIELD(staging), FIELD(threads), FIELD(vector_width), FIELD(rows_per_block),
+                                 FIELD(cluster), FIELD(splits), FIELD(persistent), FIELD(group)}},
+        [KILN__LAYOUT_OUTER] = {9,
+                                {FIELD(staging), FIELD(threads), FIELD(vector_width), FIELD(rows_per_block),
+                                 FIELD(cluster), FIELD(splits), FIELD(persistent), FIELD(online), FIELD(misaligned)}},
+    };
+    const bool tile = problem->layout == KILN__LAYOUT_OUTER && pins->staging == KILN__STAGING_TILE;
+    const int count = tile ? 2 : words[problem->layout].count;
+    for (int i = 0; i < count; i++)
+        if (!kiln__pins_has(pins, words[problem->layout].of[i])) return false;
+    return true;
 }
 
 static kiln_status one_point(const kiln__pins *pins, kiln__ranked **out, int *count) {

@@ -17,9 +17,9 @@ static int64_t row_step(const kiln__problem *problem, const kiln__operand *opera
 
 /* How many rows, up to limit, the operand has side by side wherever a vector of them starts; 0: none. */
 static int rows_together(const kiln__problem *problem, const kiln__operand *operand, int limit) {
-    const int last = problem->outer_rank - 1, size = (int)kiln_type_size(operand->type);
+    const int last = problem->outer_rank - 1;
     if (row_step(problem, operand) != 1 || !operand->follows_rows) return 0;
-    if (operand->alignment * size < 16 && operand->alignment < limit) limit = operand->alignment;
+    limit = kiln__aligned_elements(operand, limit);
     if (!operand->linear) limit = kiln__dividing_all(last, operand->outer_strides, limit);
     return operand->per_element ? kiln__dividing_all(problem->inner_rank, operand->inner_strides, limit) : limit;
 }
@@ -85,13 +85,21 @@ void kiln__column_join(const kiln__given *g, kiln__column_facts *f, kiln__schedu
     f->again = f->again && (g->traits.passes > 2 || g->problem->columns_out);
 }
 
+bool kiln__column_is_regular(const kiln__problem *problem) {
+    return problem->cols > 1 && !problem->ordered && problem->inner_rank == 1 && problem->outer_rank > 0;
+}
+
+bool kiln__column_moves(const kiln__problem *problem, const kiln__schedule *s, int o) {
+    return o < problem->input_count ? s->tensors[o].staged : problem->operands[o].per_element;
+}
+
 /* ---- vectors of rows ---- */
 
 /* Whether an operand's rows lie side by side, in whole vectors from where memory is aligned, and what a vector
  * overhangs by belongs to the tensor in all columns but the last. */
 static bool may_be_misaligned(const kiln__problem *problem, const kiln__operand *operand, int vector) {
     bool may = rows_together(problem, operand, 1) && operand->per_element && operand->inner_strides[0] >= vector &&
-               (operand->alignment >= vector || operand->alignment * (int)kiln_type_size(operand->type) >= 16);
+               kiln__aligned_elements(operand, vector) == vector;
     for (int d = 0; d < problem->outer_rank; d++) may = may && operand->outer_strides[d] >= 0;
     return may;
 }
@@ -108,14 +116,14 @@ static bool misaligned_alike(const kiln__problem *problem, const kiln__operand *
 bool kiln__column_misaligns(const kiln__given *g, int width, const kiln__schedule *s) {
     const kiln__problem *problem = g->problem;
     const kiln__operand *first = NULL;
-    if (problem->cols <= 1 || s->passes.ordered || problem->inner_rank != 1 || problem->outer_rank == 0) return false;
+    if (!kiln__column_is_regular(problem)) return false;
     if (s->team.threads_per_row > 512 || s->team.threads_per_row * s->team.blocks_per_row % width) return false;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        if (operand->output ? !operand->per_element : !s->tensors[o].staged) continue;
-        if (!may_be_misaligned(problem, operand, width)) return false;
-        if (first && !misaligned_alike(problem, first, operand, width)) return false;
+        if (!kiln__column_moves(problem, s, o)) continue;
         if (!first) first = operand;
+        if (!may_be_misaligned(problem, operand, width) || !misaligned_alike(problem, first, operand, width))
+            return false;
     }
     return first != NULL;
 }
@@ -194,10 +202,10 @@ int64_t kiln__column_slab(const kiln__column_facts *f, const kiln__schedule *s) 
     return kiln__times(s->steps, s->team.threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES));
 }
 
-static void set_staging(const kiln__column_facts *f, const kiln__pins *point, kiln__schedule *s) {
+static void set_staging(const kiln__column_facts *f, const kiln__pins *point, int64_t slab, kiln__schedule *s) {
     s->staging.kind = (kiln__staging_kind)point->staging;
     if (s->staging.kind != KILN__STAGING_SHARED) return;
-    s->staging.bytes = f->staged_bytes && kiln__column_slab(f, s) <= INT32_MAX ? (int)kiln__column_slab(f, s) : 0;
+    s->staging.bytes = f->staged_bytes ? (int)kiln__least(slab, INT32_MAX) : 0;
     s->staging.steps = s->steps;
 }
 
@@ -224,7 +232,7 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
     kiln__access *access = &s->tensors[o];
     const int widest = 16 / (int)kiln_type_size(operand->type);
     const int line = s->column.transpose_width ? along_columns(problem, operand, s->column.transpose_width) : 0;
-    const bool in_vectors = operand->output ? operand->per_element : access->staged;
+    const bool in_vectors = kiln__column_moves(problem, s, o);
     int together = rows_together(problem, operand, s->column.run_rows);
     if (s->edges == KILN__EDGES_MISALIGNED) together = in_vectors ? s->vector_width : 0;
     access->width = (int)kiln__least(together, widest);
@@ -246,7 +254,7 @@ static int64_t slot_bytes(const kiln__given *g, const kiln__column_facts *f, con
             const int values = kiln__reduction_values(inst->op); /* several: numbers of columns among them */
             const int64_t each = values > 1 ? 8 : kiln__ctype_bytes(inst->type);
             members = kiln__divide_up(members, each) * each + values * each;
-            if (each > widest) widest = each;
+            widest = kiln__greatest(widest, each);
         }
         bytes += kiln__divide_up(members, widest) * widest;
     }
@@ -284,7 +292,7 @@ bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__sch
     s->team.threads = kiln__column_lanes(s) * point->threads;
     if (!are_lanes(s) || s->team.threads > 1024) return false;
     const int64_t slab = kiln__column_slab(&f, s);
-    set_staging(&f, point, s);
+    set_staging(&f, point, slab, s);
     s->column.rank_groups = s->team.blocks_per_row;
     s->team.threads_per_row *= s->team.blocks_per_row;
     split(g, &f, point, s);

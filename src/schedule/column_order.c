@@ -135,7 +135,7 @@ static void look_closely(combining *of) {
 
 /* The best first: all at a glance, by the first trees, then those that are the best closely. */
 static void sort(orders *all) {
-    const size_t best = all->count < CLOSELY ? (size_t)all->count : CLOSELY;
+    const size_t best = (size_t)kiln__least(all->count, CLOSELY);
     for (int i = 0; i < all->count; i++) add_up(&all->of[i]);
     qsort(all->of, (size_t)all->count, sizeof *all->of, by_sum);
     for (size_t i = 0; i < best; i++) look_closely(&all->of[i]);

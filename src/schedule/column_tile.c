@@ -39,32 +39,41 @@ typedef struct tile_facts {
 /* Elements that are enough for a thread. */
 static int elements_of(const tile_facts *f) { return (f->again ? 128 : 64) / f->widest; }
 
-/* Whether an operand is in the tile. */
-static bool is_in_tile(const kiln__problem *problem, const kiln__schedule *s, int o) {
-    return o < problem->input_count ? s->tensors[o].staged : problem->operands[o].per_element;
+/* Whether both begin equally far behind 16 bytes in every run. */
+static bool begin_alike(const kiln__problem *problem, const kiln__operand *a, const kiln__operand *b, int size) {
+    bool alike = kiln__least(a->alignment, b->alignment) * size >= 16;
+    for (int d = 0; d < problem->outer_rank; d++)
+        alike = alike && (a->outer_strides[d] - b->outer_strides[d]) * size % 16 == 0;
+    return alike;
 }
 
-/* Places for `elements` of every tensor of the tile, and 16 bytes for where they begin; an output takes that of an
- * input which lies alike. */
+/* The input whose place an output takes; -1: none. */
+static int input_before(const kiln__problem *problem, const kiln__schedule *s, int o,
+                        const bool taken[KILN_MAX_TENSORS]) {
+    const kiln__operand *operand = &problem->operands[o];
+    const int size = (int)kiln_type_size(operand->type);
+    for (int i = 0; operand->output && i < problem->input_count; i++) {
+        const kiln__operand *input = &problem->operands[i];
+        const bool fits = s->tensors[i].staged && !taken[i] && (int)kiln_type_size(input->type) == size;
+        if (fits && begin_alike(problem, operand, input, size)) return i;
+    }
+    return -1;
+}
+
+/* Places for `elements` of every tensor of the tile, and 16 bytes for where they begin. */
 static int64_t place(const kiln__problem *problem, int64_t elements, kiln__schedule *s) {
     int64_t bytes = 0;
     bool taken[KILN_MAX_TENSORS] = {false};
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
-        const kiln__operand *operand = &problem->operands[o];
-        const int size = (int)kiln_type_size(operand->type);
-        int of = -1;
-        if (!is_in_tile(problem, s, o)) continue;
-        for (int i = 0; operand->output && i < problem->input_count && of < 0; i++) {
-            const kiln__operand *input = &problem->operands[i];
-            bool alike = s->tensors[i].staged && !taken[i] && (int)kiln_type_size(input->type) == size &&
-                         operand->alignment * size >= 16 && input->alignment * size >= 16;
-            for (int d = 0; d < problem->outer_rank; d++)
-                alike = alike && (operand->outer_strides[d] - input->outer_strides[d]) * size % 16 == 0;
-            if (alike) of = i;
-        }
-        if (of >= 0) taken[of] = true;
+        const int of = input_before(problem, s, o, taken);
+        if (!kiln__column_moves(problem, s, o)) continue;
         s->tensors[o].offset = of >= 0 ? s->tensors[of].offset : (int)bytes;
-        if (of < 0) bytes += kiln__divide_up(kiln__times(elements, size) + 16, 128) * 128;
+        if (of >= 0)
+            taken[of] = true;
+        else
+            bytes +=
+                kiln__divide_up(kiln__times(elements, (int64_t)kiln_type_size(problem->operands[o].type)) + 16, 128) *
+                128;
         if (bytes > INT32_MAX / 2) return INT32_MAX / 2;
     }
     return bytes;
@@ -131,7 +140,7 @@ static void take_threads(const tile_threads *t, kiln__schedule *s) {
 static bool work_out(const kiln__given *g, const tile_facts *f, int64_t runs, kiln__schedule *s) {
     const kiln__problem *problem = g->problem;
     const int64_t kept = problem->outer[problem->outer_rank - 1], rows = kiln__times(runs, kept);
-    const int most = elements_of(f) < 32 ? elements_of(f) : 32; /* of a thread's elements in a row */
+    const int64_t most = kiln__least(elements_of(f), 32); /* of a thread's elements in a row */
     int fewest = INT32_MAX;
     if (rows > MOST_ROWS) return false;
     s->column.tile_rows = (int)rows;
@@ -172,15 +181,14 @@ static bool find_facts(const kiln__given *g, const kiln__column_facts *columns, 
                        tile_facts *f) {
     const kiln__problem *problem = g->problem;
     *f = (tile_facts){.again = columns->again, .exchanged = columns->slot_bytes, .one_array = problem->outer_rank > 1};
-    if (problem->inner_rank != 1 || problem->outer_rank == 0 || s->passes.ordered) return false;
-    if (problem->cols < 2 || problem->rows == 0) return false;
+    if (!kiln__column_is_regular(problem) || problem->rows == 0) return false;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type);
-        if (!is_in_tile(problem, s, o)) continue;
+        if (!kiln__column_moves(problem, s, o)) continue;
         if (!is_dense(problem, operand)) return false;
         f->one_array = f->one_array && is_one_array(problem, operand);
-        if (!operand->output && size > f->widest) f->widest = size;
+        if (!operand->output) f->widest = (int)kiln__greatest(f->widest, size);
     }
     return f->widest > 0;
 }

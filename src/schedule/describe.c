@@ -29,17 +29,23 @@ static void add_group(kiln__schedule *s) {
 /* What is told with its number, where there is something to tell. */
 static void add_numbers(kiln__schedule *s) {
     const int rows = kiln__column_of(s)->tile_rows ? kiln__column_of(s)->tile_rows : s->team.rows_per_block;
-    if (rows > 1) add(s, ", %d rows per block", rows);
-    if (kiln__column_of(s)->run_rows && !kiln__column_of(s)->tile_rows &&
-        kiln__column_of(s)->run_rows != s->vector_width)
-        add(s, ", runs of %d", kiln__column_of(s)->run_rows);
-    if (s->staging.kind == KILN__STAGING_NONE && s->batch < s->steps) add(s, ", batch %d", s->batch);
-    if (s->strategy == KILN__COLUMN_TILE && kiln__column_of(s)->rank_groups > 1)
-        add(s, ", ranks in %d groups", kiln__column_of(s)->rank_groups);
-    if (s->split.chunks > 1) add(s, ", splits %d", s->split.chunks);
-    if (kiln__across_plan_of(s)->blocks) add(s, ", across rows in %d blocks", kiln__across_plan_of(s)->blocks);
-    if (s->strategy == KILN__TRANSPOSE) add(s, ", transpose, %d side by side", s->team.threads_per_row);
-    if (kiln__column_of(s)->transpose_width) add(s, ", transposed by %d", kiln__column_of(s)->transpose_width);
+    const kiln__column_schedule *column = kiln__column_of(s);
+    const struct {
+        bool is;
+        const char *before, *behind;
+        int number;
+    } numbers[] = {
+        {rows > 1, "", " rows per block", rows},
+        {s->strategy == KILN__COLUMN && column->run_rows != s->vector_width, "runs of ", "", column->run_rows},
+        {s->staging.kind == KILN__STAGING_NONE && s->batch < s->steps, "batch ", "", s->batch},
+        {s->strategy == KILN__COLUMN_TILE && column->rank_groups > 1, "ranks in ", " groups", column->rank_groups},
+        {s->split.chunks > 1, "splits ", "", s->split.chunks},
+        {kiln__across_plan_of(s)->blocks > 0, "across rows in ", " blocks", kiln__across_plan_of(s)->blocks},
+        {s->strategy == KILN__TRANSPOSE, "transpose, ", " side by side", s->team.threads_per_row},
+        {column->transpose_width > 1, "transposed by ", "", column->transpose_width},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].is) add(s, ", %s%d%s", numbers[i].before, numbers[i].number, numbers[i].behind);
 }
 
 void kiln__schedule_describe(kiln__schedule *s) {
@@ -54,9 +60,9 @@ void kiln__schedule_describe(kiln__schedule *s) {
         {kiln__row_of(s)->prefetch, "prefetch"},
         {kiln__row_of(s)->persistent, "persistent"},
         {s->passes.online >= 0, "online"},
-        {(s->edges == KILN__EDGES_MASKED), "masked"},
-        {(s->edges == KILN__EDGES_PEELED), "peeled"},
-        {(s->edges == KILN__EDGES_MISALIGNED), "misaligned"},
+        {s->edges == KILN__EDGES_MASKED, "masked"},
+        {s->edges == KILN__EDGES_PEELED, "peeled"},
+        {s->edges == KILN__EDGES_MISALIGNED, "misaligned"},
         {s->passes.ordered, "ordered"},
     };
     s->text[0] = '\0';

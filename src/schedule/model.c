@@ -58,7 +58,7 @@ static double asked_bytes(const work *w) {
 static double queue_us(const work *w) {
     const kiln__device *device = w->g->device;
     const double needed = (double)device->bandwidth * 1e3 * latency_us(w) / device->sm_count;
-    const double used = w->slots > w->elements ? w->elements / w->slots : 1;
+    const double used = fmin(w->elements / fmax(w->slots, 1), 1);
     const double asked = asked_bytes(w) * w->at_once * used;
     return asked > 0 ? memory_us(w, w->bytes) * needed / asked : 0;
 }
@@ -123,7 +123,7 @@ static double vector_instructions(const work *w) {
 static double row_instructions(const work *w) {
     const kiln__schedule *s = w->s;
     const double values = w->g->traits.carried * (kiln__layout_of(s) == KILN__LAYOUT_OUTER ? s->vector_width : 1);
-    const double lanes = s->team.threads_per_row < 32 ? s->team.threads_per_row : 32;
+    const double lanes = fmin(s->team.threads_per_row, 32);
     const double steps = lanes > 1 ? log2(lanes) + 3 : 0;
     return ROW_INSTRUCTIONS + (double)w->g->traits.row_weight + values * steps * SHUFFLE_INSTRUCTIONS;
 }
@@ -196,7 +196,7 @@ static double serial_us(const work *w) {
 
 static double exchange_us(const work *w) {
     const kiln__schedule *s = w->s;
-    const double lanes = s->team.threads_per_row < 32 ? s->team.threads_per_row : 32;
+    const double lanes = fmin(s->team.threads_per_row, 32);
     double clocks = lanes > 1 && kiln__layout_of(s) == KILN__LAYOUT_INNER ? SHUFFLE_CLOCKS * log2(lanes) : 0;
     if (s->team.group != KILN__GROUP_LANES) clocks += BARRIER_CLOCKS + 5 * SHUFFLE_CLOCKS;
     if (kiln__schedule_clusters(s)) clocks += CLUSTER_CLOCKS;
@@ -253,7 +253,7 @@ static void find_counts(const work *w, float counts[]) {
     counts[KILN__FEATURE_ROWS_PER_BLOCK] = (float)s->team.rows_per_block;
     counts[KILN__FEATURE_RANK_GROUPS] = (float)kiln__column_of(s)->rank_groups;
     counts[KILN__FEATURE_PASSES] = (float)w->passes;
-    counts[KILN__FEATURE_SLOTS] = (float)(w->slots / (w->elements > 0 ? w->elements : 1));
+    counts[KILN__FEATURE_SLOTS] = (float)(w->slots / fmax(w->elements, 1));
     counts[KILN__FEATURE_COLUMNS] = (float)w->cols;
     counts[KILN__FEATURE_ROW_BYTES] = (float)(w->cols * t->widest);
     const bool beside = p->layout != KILN__LAYOUT_INNER && p->outer_rank > 0;

@@ -55,6 +55,34 @@ static bool pin(const char *text, size_t length, kiln__pins *out) {
     return false;
 }
 
+static int field_of(const kiln__pins *pins, size_t field) {
+    int value;
+    memcpy(&value, (const char *)pins + field, sizeof value);
+    return value;
+}
+
+bool kiln__pins_has(const kiln__pins *pins, size_t field) {
+    return field_of(pins, field) != field_of(&KILN__PINS_NONE, field);
+}
+
+bool kiln__pins_agree(const kiln__pins *pins, const kiln__pins *point) {
+    static const size_t fields[] = {FIELD(group),          FIELD(staging),    FIELD(threads),
+                                    FIELD(rows_per_block), FIELD(splits),     FIELD(cluster),
+                                    FIELD(online),         FIELD(persistent), FIELD(misaligned)};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const bool same = field_of(pins, fields[i]) == field_of(point, fields[i]);
+        if (kiln__pins_has(pins, fields[i]) && !same) return false;
+    }
+    return true;
+}
+
+kiln__pins kiln__pins_complete(const kiln__pins *pins, const kiln__pins *others) {
+    kiln__pins all = *others;
+    for (size_t field = 0; field < sizeof all; field += sizeof(int))
+        if (kiln__pins_has(pins, field)) memcpy((char *)&all + field, (const char *)pins + field, sizeof(int));
+    return all;
+}
+
 bool kiln__pins_any(const kiln__pins *pins) {
     const kiln__pins none = KILN__PINS_NONE;
     return memcmp(pins, &none, sizeof none) != 0;
@@ -83,10 +111,8 @@ static bool says(const kiln__pins *pins, size_t word, int *number) {
     const bool counts =
         words[word].number && words[word].number == words[word].field; /* "rows 4" says nothing but its number */
     const bool grouped = pins->group == KILN__GROUP_LANES || pins->group == KILN__GROUP_BLOCK;
-    int value;
-    memcpy(&value, (const char *)pins + words[word].field, sizeof value);
-    if (words[word].number) memcpy(number, (const char *)pins + words[word].number, sizeof *number);
-    if (!counts) return value == words[word].value;
+    if (words[word].number) *number = field_of(pins, words[word].number);
+    if (!counts) return field_of(pins, words[word].field) == words[word].value;
     return *number != 0 && !(words[word].field == FIELD(threads) && grouped); /* "block 64" says it, too */
 }
 

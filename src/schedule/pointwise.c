@@ -44,6 +44,26 @@ static void set_transpose_threads(const kiln__problem *problem, const kiln__pins
     s->team.threads_per_row = side;
 }
 
+/* An input of which accesses of so many elements begin anywhere: aligned ones are shifted into place, by words. */
+static void shift(const kiln__operand *operand, int elements, kiln__access *access) {
+    const int size = (int)kiln_type_size(operand->type), widest = (int)kiln__least(16 / size, elements);
+    access->shifted = access->width < widest && operand->alignment >= widest && elements * size >= 4;
+    if (access->shifted) access->width = widest;
+}
+
+/* How a tensor is read or written: along its own neighbours. */
+static void set_transpose_access(const kiln__problem *problem, int o, kiln__schedule *s) {
+    const kiln__operand *operand = &problem->operands[o];
+    kiln__access *access = &s->tensors[o];
+    const int last = problem->outer_rank - 1, steps = (int)s->steps;
+    const bool transposed =
+        !operand->output && operand->outer_strides[last] != 1 && operand->outer_strides[s->transpose.dim] == 1;
+    access->kind = transposed ? KILN__ACCESS_TRANSPOSED : KILN__ACCESS_PLAIN;
+    access->width = transposed ? kiln__access_along(problem, operand, s->transpose.dim, steps)
+                               : kiln__access_along(problem, operand, last, s->vector_width);
+    if (transposed) shift(operand, steps, access);
+}
+
 /* A thread loads the vectors of a tile in the direction in which each input has them, and transposes those of the
  * others in its registers. */
 static bool choose_transpose(const kiln__problem *problem, const kiln__pins *point, kiln__schedule *s) {
@@ -57,20 +77,7 @@ static bool choose_transpose(const kiln__problem *problem, const kiln__pins *poi
     set_transpose_tile(problem, point, s);
     if (problem->outer[last] / s->vector_width * kiln__divide_up(problem->outer[across], s->steps) < 32) return false;
     set_transpose_threads(problem, point, s);
-    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
-        const kiln__operand *operand = &problem->operands[o];
-        const int size = (int)kiln_type_size(operand->type), steps = (int)s->steps;
-        const bool across_too = !operand->output && operand->outer_strides[last] != 1;
-        s->tensors[o].kind =
-            across_too && operand->outer_strides[across] == 1 ? KILN__ACCESS_TRANSPOSED : KILN__ACCESS_PLAIN;
-        s->tensors[o].width = s->tensors[o].kind == KILN__ACCESS_TRANSPOSED
-                                  ? kiln__access_along(problem, operand, across, steps)
-                                  : kiln__access_along(problem, operand, last, s->vector_width);
-        const int widest = (int)kiln__least(16 / size, steps);
-        s->tensors[o].shifted = s->tensors[o].kind == KILN__ACCESS_TRANSPOSED && s->tensors[o].width < widest &&
-                                operand->alignment >= widest && steps * size >= 4;
-        if (s->tensors[o].shifted) s->tensors[o].width = widest;
-    }
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) set_transpose_access(problem, o, s);
     return true;
 }
 
@@ -78,13 +85,11 @@ static bool choose_transpose(const kiln__problem *problem, const kiln__pins *poi
  * from a division. Where they lie side by side in runs in which most warps lie wholly, aligned vectors are shifted into
  * place. */
 static void cross(const kiln__problem *problem, const kiln__operand *operand, int o, kiln__schedule *s) {
-    const int size = (int)kiln_type_size(operand->type), widest = (int)kiln__least(16 / size, s->vector_width);
-    s->tensors[o].shifted = !operand->output && operand->outer_strides[problem->outer_rank - 1] == 1 &&
-                            s->tensors[o].width < widest && operand->alignment >= widest &&
-                            s->vector_width * size >= 4 &&
-                            problem->outer[problem->outer_rank - 1] >= 64 * s->vector_width;
-    if (s->tensors[o].shifted) s->tensors[o].width = widest;
-    if (s->tensors[o].shifted || !s->tensors[o].width) s->tensors[o].kind = KILN__ACCESS_CROSSING;
+    kiln__access *access = &s->tensors[o];
+    const int last = problem->outer_rank - 1;
+    const bool long_runs = operand->outer_strides[last] == 1 && problem->outer[last] >= 64 * s->vector_width;
+    if (!operand->output && long_runs) shift(operand, s->vector_width, access);
+    if (access->shifted || !access->width) access->kind = KILN__ACCESS_CROSSING;
 }
 
 /* Vectors of the whole array. */

@@ -119,10 +119,12 @@ static kiln_status find_schedule(const kiln__given *g, const placed *candidate, 
  * measured. */
 static kiln_status prefer_short_code(const kiln__given *g, placed *all, int count) {
     kiln__schedule shortest, s;
-    int best = 0;
-    if (g->problem->sorted || count < 2 || !is_as_fast(&all[1], &all[0])) return KILN_OK;
+    const int looked_at = (int)kiln__least(count, CLOSELY);
+    int best = 0, alike = 1;
+    while (alike < looked_at && is_as_fast(&all[alike], &all[0])) alike++;
+    if (g->problem->sorted || alike == 1) return KILN_OK;
     kiln_status status = find_schedule(g, &all[0], &shortest);
-    for (int i = 1; i < count && i < CLOSELY && is_as_fast(&all[i], &all[0]) && !status; i++) {
+    for (int i = 1; i < alike && !status; i++) {
         status = find_schedule(g, &all[i], &s);
         if (status || !is_shorter(&s, &shortest)) continue;
         best = i;

@@ -58,7 +58,7 @@ bool kiln__row_overhangs(const kiln__problem *problem, const kiln__schedule *s) 
 int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s) {
     const int64_t overhanging = kiln__row_overhangs(problem, s);
     const int64_t vectors = kiln__divide_up(problem->cols - overhanging, s->vector_width) + overhanging;
-    return vectors < 1 ? 1 : vectors;
+    return kiln__greatest(vectors, 1);
 }
 
 bool kiln__row_has_blocks(const kiln__problem *problem, const kiln__schedule *s) {
@@ -147,15 +147,18 @@ static bool suits_offsets(const kiln__problem *problem, const kiln__pins *point)
     return problem->offsets < 0 || (streams && whole);
 }
 
+/* A grid goes through its rows one by one, while the next one arrives. */
+static bool suits_grid(const kiln__given *g, const kiln__schedule *s) {
+    return s->staging.kind == KILN__STAGING_SHARED && g->ir->phase_count > 0 && g->traits.plain;
+}
+
 static bool set_staging(const kiln__given *g, const kiln__pins *point, int bytes, kiln__schedule *s) {
     const bool lanes = s->team.group == KILN__GROUP_LANES;
     const bool persistent = !lanes && g->ir->phase_count > 0 && point->persistent > 0 && !s->passes.one_launch;
-    const bool grid = s->team.group == KILN__GROUP_GRID;
     const int64_t exchange = lanes ? 8192 : exchange_bytes(g->ir, persistent, s);
     s->staging.kind = (kiln__staging_kind)point->staging;
-    if (!suits_offsets(g->problem, point)) return false;
-    if (exchange > KILN__MOST_STATIC_BYTES) return false;
-    if (grid && (s->staging.kind != KILN__STAGING_SHARED || g->ir->phase_count == 0 || !g->traits.plain)) return false;
+    if (!suits_offsets(g->problem, point) || exchange > KILN__MOST_STATIC_BYTES) return false;
+    if (s->team.group == KILN__GROUP_GRID && !suits_grid(g, s)) return false;
     if (s->staging.kind != KILN__STAGING_SHARED) return kiln__fits_registers(s);
     return keep_in_shared_memory(g->device, bytes, exchange, persistent, s);
 }
@@ -195,21 +198,18 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
  * work for whole warps. Not with many threads, of which few would have such an element, nor with many elements, whose
  * thread has no registers for another set of partial results. */
 static void peel(const kiln__given *g, kiln__schedule *s) {
-    const int least = 2 * s->vector_width; /* a thread for each single element */
+    const int least = 2 * s->vector_width; /* a thread for each single element; of fewer columns all may be single */
     const bool peels = s->edges == KILN__EDGES_MASKED && s->staging.kind == KILN__STAGING_REGISTERS &&
-                       !s->row.prefetch && !g->traits.finds_columns && !kiln__needs_slots(g->problem) &&
-                       !g->problem->lengths;
-    if (!peels || s->team.threads_per_row < least || s->team.threads_per_row > 512 || s->steps * s->vector_width > 72)
-        return;
-    if (g->problem->cols < 2 * s->vector_width) return; /* all may be single elements */
+                       !g->traits.finds_columns && !kiln__needs_slots(g->problem) && !g->problem->lengths;
+    if (!peels || kiln__least(s->team.threads_per_row, g->problem->cols) < least) return;
+    if (s->team.threads_per_row > 512 || s->steps * s->vector_width > 72) return;
     s->edges = KILN__EDGES_PEELED;
     s->steps = kiln__divide_up(g->problem->cols / s->vector_width - 1, s->team.threads_per_row);
     s->batch = (int)s->steps;
 }
 
 void kiln__row_finish(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
-    if (s->staging.kind != KILN__STAGING_TILE && !s->passes.ordered && point->online >= 0)
-        s->passes.online = g->traits.online;
+    if (s->staging.kind != KILN__STAGING_TILE && point->online >= 0) s->passes.online = g->traits.online;
     for (int o = 0; o < g->problem->input_count + g->problem->output_count; o++) {
         const kiln__operand *operand = &g->problem->operands[o];
         if (operand->per_element && !kiln__is_read_later(operand)) set_access(g->problem, o, s);

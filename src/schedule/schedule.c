@@ -8,25 +8,32 @@
 #include "schedule/access.h"
 #include "schedule/cost.h"
 
+/* Whether some of so many tensors have one value per row. */
+static bool have_row_values(const kiln__problem *problem, int first, int count) {
+    bool have = false;
+    for (int o = first; o < first + count; o++) have |= !problem->operands[o].per_element;
+    return have;
+}
+
+/* A warp for few chunks, else as many threads as there are, and as have room for what they exchange: from the chunks
+ * alone, like the bits of a row. */
+static int final_threads_of(const kiln__ir *ir, const kiln__schedule *s) {
+    const bool outer = kiln__layout_of(s) == KILN__LAYOUT_OUTER;
+    const int few = outer ? 32 : 128, most = outer ? 256 : 1024;
+    const int64_t exchanged = kiln__schedule_exchanged(s, ir) * (outer ? s->vector_width : 1);
+    int threads = s->split.chunks <= few ? 32 : kiln__power_of_two_from(s->split.chunks, most);
+    while (threads > 32 && kiln__greatest(threads, 128) / 32 * exchanged > KILN__MOST_STATIC_BYTES) threads /= 2;
+    return threads;
+}
+
 /* How the launches of split rows follow one another. */
 static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
-    bool rows_in = false, rows_out = false;
-    if (s->split.chunks == 1) return;
-    for (int o = 0; o < problem->input_count; o++) rows_in |= !problem->operands[o].per_element;
-    for (int o = 0; o < problem->output_count; o++)
-        rows_out |= !problem->operands[problem->input_count + o].per_element;
     const bool columns_last = problem->columns_out && !s->passes.stores;
-    s->split.separate_launch = columns_last && rows_in && rows_out;
+    if (s->split.chunks == 1) return;
+    s->split.separate_launch = columns_last && have_row_values(problem, 0, problem->input_count) &&
+                               have_row_values(problem, problem->input_count, problem->output_count);
     if (columns_last && !s->split.separate_launch) return;
-    /* From the chunks alone, like the bits of a row. */
-    const bool outer = kiln__layout_of(s) == KILN__LAYOUT_OUTER;
-    const int most = outer ? 256 : 1024;
-    s->split.final_threads =
-        s->split.chunks <= (outer ? 32 : 128) ? 32 : kiln__power_of_two_from(s->split.chunks, most);
-    const int64_t exchanged = kiln__schedule_exchanged(s, ir) * (outer ? s->vector_width : 1);
-    while (s->split.final_threads > 32 &&
-           kiln__greatest(s->split.final_threads, 128) / 32 * exchanged > KILN__MOST_STATIC_BYTES)
-        s->split.final_threads /= 2;
+    s->split.final_threads = final_threads_of(ir, s);
     s->split.final_block_threads = (int)kiln__greatest(s->split.final_threads, 128);
 }
 

@@ -259,6 +259,12 @@ typedef struct kiln__pins {
 /* Nothing is pinned. */
 #define KILN__PINS_NONE ((kiln__pins){.group = -1, .staging = -1})
 bool kiln__pins_any(const kiln__pins *pins);
+/* Whether a member, which begins so many bytes from the start, is pinned. */
+bool kiln__pins_has(const kiln__pins *pins, size_t member);
+/* Whether a point has what is pinned; of widths the pins have the largest. */
+bool kiln__pins_agree(const kiln__pins *pins, const kiln__pins *point);
+/* The pins, and what they leave open as others have it. */
+kiln__pins kiln__pins_complete(const kiln__pins *pins, const kiln__pins *others);
 
 /* Parses "block 256, shared, vector 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
  * shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent,

@@ -61,7 +61,7 @@ static int64_t bytes_of_values(const kiln__ir *ir, int64_t values) {
     int64_t widest = 0;
     for (uint32_t i = 0; i < ir->count; i++) {
         const int64_t bytes = kiln__ctype_bytes(ir->insts[ir->insts[i].args[0]].type);
-        if (ir->insts[i].op == KILN__OP_BLOCK_REDUCE && bytes > widest) widest = bytes;
+        if (ir->insts[i].op == KILN__OP_BLOCK_REDUCE) widest = kiln__greatest(widest, bytes);
     }
     return in_sixteens(values * widest);
 }
@@ -86,18 +86,20 @@ static int64_t unit_of(const kiln__problem *problem, int threads, int width) {
 }
 
 /* Where nothing is reduced but blocks, a row's chunks know nothing of each other. */
+static bool may_be_cut(const kiln__given *g) {
+    return g->ir->phase_count == 0 && !g->problem->sorted && g->problem->cols > CHUNK_COLUMNS;
+}
+
 static void split(const kiln__given *g, kiln__schedule *s) {
     const kiln__problem *problem = g->problem;
     const int64_t unit = unit_of(problem, s->team.threads, s->vector_width), cols = problem->cols;
     const bool one_axis = problem->uneven_columns == 0 || problem->uneven_columns == cols;
-    if (g->ir->phase_count > 0 || problem->sorted || !one_axis || s->staging.kind != KILN__STAGING_NONE ||
-        s->edges != KILN__EDGES_ALIGNED || cols <= CHUNK_COLUMNS || unit >= cols)
-        return;
+    const bool streams = s->staging.kind == KILN__STAGING_NONE && s->edges == KILN__EDGES_ALIGNED;
+    if (!may_be_cut(g) || !one_axis || !streams || unit >= cols) return;
     int64_t chunk = unit < CHUNK_COLUMNS ? CHUNK_COLUMNS / unit * unit : unit;
     const int64_t fewest = kiln__divide_up(cols, MOST_CHUNKS);
     if (chunk < fewest) chunk = kiln__times(kiln__divide_up(fewest, unit), unit);
     const int64_t chunks = kiln__divide_up(cols, chunk);
-    if (chunks < 2) return;
     s->split.chunks = (int)chunks;
     s->steps = chunk / s->team.threads / s->vector_width;
     s->batch = (int)kiln__least(s->batch, s->steps);
@@ -124,14 +126,14 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
 /* ---- points ---- */
 
 static kiln__pins point_of(const kiln__pins *pins, int threads, int width, int staging) {
-    kiln__pins point = *pins;
-    if (!point.threads) point.threads = threads;
-    if (point.group < 0) point.group = KILN__GROUP_BLOCK;
-    if (point.staging < 0) point.staging = staging;
+    const kiln__pins usual = {.group = KILN__GROUP_BLOCK,
+                              .staging = staging,
+                              .threads = threads,
+                              .splits = 1,
+                              .cluster = 1,
+                              .persistent = -1};
+    kiln__pins point = kiln__pins_complete(pins, &usual);
     if (!point.batch && point.staging == KILN__STAGING_NONE) point.batch = STREAMED_VECTORS;
-    if (!point.cluster) point.cluster = 1;
-    if (!point.splits) point.splits = 1;
-    if (!point.persistent) point.persistent = -1;
     point.vector_width = width;
     point.rows_per_block = 1;
     return point;
@@ -140,7 +142,7 @@ static kiln__pins point_of(const kiln__pins *pins, int threads, int width, int s
 /* Long rows in which blocks alone are reduced: chunks that are not much longer than they should be. */
 static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, kiln__pins *out) {
     int count = 0;
-    if (g->ir->phase_count > 0 || g->problem->sorted || g->problem->cols <= CHUNK_COLUMNS) return 0;
+    if (!may_be_cut(g)) return 0;
     const int width = kiln__dividing(g->problem->cols, widest);
     for (int threads = 256; threads >= 32; threads /= 2)
         if (unit_of(g->problem, threads, width) <= 2 * CHUNK_COLUMNS)
@@ -159,8 +161,8 @@ int kiln__slots_points(const kiln__given *g, const kiln__pins *pins, kiln__pins 
     int widest = kiln__widest_vector(g->problem);
     while (pins->vector_width && widest > pins->vector_width) widest /= 2;
     int count = add_chunks(g, pins, widest, out);
-    int threads = most_threads(g->problem, widest);
-    for (threads = threads < 32 ? 32 : threads; threads >= 32; threads /= 4) /* few have chunks of few columns */
+    const int most = (int)kiln__greatest(most_threads(g->problem, widest), 32);
+    for (int threads = most; threads >= 32; threads /= 4) /* few have chunks of few columns */
         for (int width = widest; width > 0; width /= 2) {
             if (cols <= (int64_t)REGISTER_ELEMENTS * threads)
                 out[count++] = point_of(pins, threads, width, KILN__STAGING_REGISTERS);

@@ -49,7 +49,7 @@ static element first_of(const kiln__problem *p, const kiln__schedule *s, int thr
     switch (kiln__layout_of(s)) {
     case KILN__LAYOUT_INNER: return (element){thread / beside, (int64_t)(thread % beside) * width};
     case KILN__LAYOUT_OUTER: {
-        const int lanes = kiln__column_lanes(s) > 0 ? kiln__column_lanes(s) : 1;
+        const int lanes = kiln__column_lanes(s);
         return (element){(int64_t)(thread % lanes) * width, thread / lanes};
     }
     default: return (element){(int64_t)thread * width, 0};

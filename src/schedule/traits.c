@@ -26,20 +26,21 @@ static void count_operand(const kiln__operand *operand, kiln__traits *t) {
 
 static void count_instruction(const kiln__inst *inst, kiln__traits *t) {
     const bool wide = kiln__ctype_is_wide(inst->type);
-    t->ordered |= kiln__op_is_ordered(inst->op);
     t->finds_columns |= kiln__op_is_arg(inst->op);
     if (kiln__op_is_reduction(inst->op)) t->carried += kiln__reduction_values(inst->op) * (wide ? 2 : 1);
 }
 
 kiln_status kiln__traits_find(const kiln__ir *ir, const kiln__problem *problem, kiln__traits *out) {
-    *out = (kiln__traits){.phases = (int)ir->phase_count, .online = kiln__online_phase(ir)};
-    if (kiln__waits(problem)) out->online = -1; /* one phase's elements need the other's first */
+    *out =
+        (kiln__traits){.phases = (int)ir->phase_count, .ordered = problem->ordered, .online = kiln__online_phase(ir)};
     out->passes = kiln__ir_passes(ir);
     out->one_launch = kiln__ir_selects(ir);
     out->one_launch |= kiln__ir_scans(ir);
     out->stores_early = !out->one_launch && kiln__stores_early(ir, problem);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) count_operand(&problem->operands[o], out);
     for (uint32_t i = 0; i < ir->count; i++) count_instruction(&ir->insts[i], out);
+    /* Online, columns are combined in any order, and no phase's elements need the other's first. */
+    if (kiln__waits(problem) || out->ordered) out->online = -1;
     out->plain = !(out->ordered | out->one_launch);
     return kiln__weigh(ir, problem, &out->reduce_weight, &out->output_weight, &out->row_weight);
 }

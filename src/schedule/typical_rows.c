@@ -2,6 +2,9 @@
 /* The same problem with another number of rows: the one that it has counts for nothing in a choice. */
 #include "schedule/typical_rows.h"
 
+#include <math.h>
+
+#include "base/checked.h"
 #include "base/types.h"
 
 static double bytes_of_row(const kiln__problem *p) {
@@ -11,13 +14,13 @@ static double bytes_of_row(const kiln__problem *p) {
         if (!operand->follows_rows && !operand->output) continue;
         bytes += (double)kiln_type_size(operand->type) * (operand->per_element && p->cols > 0 ? (double)p->cols : 1);
     }
-    return bytes > 0 ? bytes : 1;
+    return fmax(bytes, 1);
 }
 
 /* So many rows, one behind another. */
 static void set_rows(double rows, kiln__problem *p) {
     p->outer_rank = 1;
-    p->outer[0] = p->rows = rows < 1 ? 1 : (int64_t)rows;
+    p->outer[0] = p->rows = (int64_t)fmax(rows, 1);
     for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
         kiln__operand *operand = &p->operands[o];
         operand->linear = true;
@@ -28,14 +31,14 @@ static void set_rows(double rows, kiln__problem *p) {
 
 /* So many rows in all by another slowest extent. */
 static void set_slowest(double rows, kiln__problem *p) {
-    double others = 1;
-    for (int d = 1; d < p->outer_rank; d++) others *= p->outer[d] > 0 ? (double)p->outer[d] : 1;
-    p->rows = rows < others ? 1 : (int64_t)(rows / others);
-    if (p->outer_rank > 0) p->outer[0] = p->rows;
+    int64_t others = 1;
     for (int d = 1; d < p->outer_rank; d++) {
-        if (p->outer[d] < 1) p->outer[d] = 1;
-        p->rows *= p->outer[d];
+        p->outer[d] = p->outer[d] > 0 ? p->outer[d] : 1;
+        others = kiln__times(others, p->outer[d]);
     }
+    const int64_t slowest = (int64_t)fmax(rows / (double)others, 1);
+    if (p->outer_rank > 0) p->outer[0] = slowest;
+    p->rows = kiln__times(slowest, others);
 }
 
 void kiln__set_typical_rows(double bytes, kiln__problem *p) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/work.h"
 
+#include <math.h>
+
 #include "base/types.h"
 
 #define MOST_REGISTERS 255
@@ -12,7 +14,7 @@
  * two that an unrolled loop overlaps. */
 static double vectors_at_once(const kiln__schedule *s) {
     if (s->staging.kind == KILN__STAGING_REGISTERS || s->staging.kind == KILN__STAGING_NONE) return s->batch;
-    return s->unroll < 2 ? (double)s->unroll : 2;
+    return fmin((double)s->unroll, 2);
 }
 
 /* A linear rule, fitted to the registers that the compiler took for some thousand kernels (bench/notebook): what a
@@ -51,7 +53,7 @@ static void find_residents(kiln__work *w) {
     const int allowed = allowed_registers(device, w->s);
     w->registers = (int)registers_of(&w->g->traits, w->s);
     w->tight = w->registers + REGISTERS_OFF > allowed;
-    const int taken = (int)kiln__least(w->registers, allowed), used = taken > 8 ? (taken + 7) / 8 * 8 : 8;
+    const int taken = (int)kiln__least(w->registers, allowed), used = (int)kiln__greatest((taken + 7) / 8 * 8, 8);
     const int by_registers = device->registers_per_sm / (used * w->s->team.threads),
               most = most_blocks_of(device, w->s);
     w->resident = (int)kiln__greatest(kiln__least(by_registers, most), 1);
@@ -87,8 +89,7 @@ static double slots_of(const kiln__work *w) {
     const double of_thread = (double)s->steps * s->vector_width;
     if (kiln__layout_of(s) == KILN__LAYOUT_INNER)
         return w->rows * s->team.threads_per_row * of_thread * s->split.chunks;
-    const int ranks = kiln__column_of(s)->ranks_per_thread;
-    return w->blocks * s->team.threads * of_thread * (ranks ? ranks : 1);
+    return w->blocks * s->team.threads * of_thread * fmax(kiln__column_of(s)->ranks_per_thread, 1);
 }
 
 static double unstaged_part(const kiln__schedule *s) {
@@ -99,10 +100,10 @@ static double unstaged_part(const kiln__schedule *s) {
 
 kiln__work kiln__work_of(const kiln__given *g, const kiln__schedule *s) {
     const kiln__problem *p = g->problem;
-    kiln__work w = {.g = g, .s = s, .rows = (double)p->rows, .cols = p->cols > 0 ? (double)p->cols : 1};
+    kiln__work w = {.g = g, .s = s, .rows = (double)p->rows, .cols = fmax((double)p->cols, 1)};
     w.elements = w.rows * w.cols;
     w.phases = (double)g->traits.passes - (s->passes.online >= 0);
-    w.passes = w.phases + p->columns_out < 1 ? 1 : w.phases + p->columns_out;
+    w.passes = fmax(w.phases + p->columns_out, 1);
     w.unstaged = unstaged_part(s);
     w.bytes = bytes_of(p);
     w.blocks = blocks_of(p, s);
@@ -113,6 +114,6 @@ kiln__work kiln__work_of(const kiln__given *g, const kiln__schedule *s) {
     const double blocks = kiln__row_of(s)->persistent ? w.rows * s->team.blocks_per_row : w.blocks;
     const double each = blocks / g->device->sm_count;
     w.turns = each / w.resident;
-    w.at_once = each < w.resident ? each : w.resident;
+    w.at_once = fmin(each, w.resident);
     return w;
 }
