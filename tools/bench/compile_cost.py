@@ -57,6 +57,7 @@ def chain(expression, times=10):
 
 
 def weights(compiler, type_):
+    os.environ["KILN_SCHEDULE"] = f"steps 1, vector {VECTOR[type_]}"  # so many elements of a thread are counted
     base = compiler.compile("y = x + 1", [f"x={type_}[*,1024]"])[2]["image_bytes"]
     for expression in [f"{name}(x)" for name in FUNCTIONS] + EXPRESSIONS:
         seconds, _, kernel, said = compiler.compile(chain(expression), [f"x={type_}[*,1024]"])
