@@ -129,10 +129,26 @@ static kiln_status list_points(const kiln__given *g, const kiln__pins *pins, kil
     return are_whole(g->problem, pins) ? one_point(pins, out, count) : kiln__rank(g, pins, out, count);
 }
 
-/* Whether a schedule has none of what these words say. */
+/* Whether a schedule has none of what some word says: no strategy knows all of them, and whole points are built without
+ * being compared with the pins before. */
 static bool ignores(const kiln__pins *pins, const kiln__schedule *s) {
-    return (pins->steps && kiln__layout_of(s) != KILN__LAYOUT_FLAT) ||
-           (pins->batch && s->staging.kind != KILN__STAGING_NONE);
+    const bool flat = kiln__layout_of(s) == KILN__LAYOUT_FLAT;
+    const bool shared_out = s->team.blocks_per_row > 1 || kiln__column_of(s)->rank_groups > 1;
+    const struct {
+        bool said, had;
+    } words[] = {{pins->steps > 0, flat},
+                 {pins->batch > 0, s->staging.kind == KILN__STAGING_NONE},
+                 {pins->staging >= 0, (int)s->staging.kind == pins->staging},
+                 {pins->group == KILN__GROUP_GRID, s->team.group == KILN__GROUP_GRID},
+                 {pins->persistent > 0, kiln__row_of(s)->persistent},
+                 {pins->splits > 1, s->split.chunks > 1},
+                 {pins->cluster > 1, shared_out},
+                 {pins->rows_per_block > 1, s->team.rows_per_block == pins->rows_per_block},
+                 {pins->online > 0, !flat},
+                 {pins->misaligned > 0, s->edges == KILN__EDGES_MISALIGNED}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].said && !words[i].had) return true;
+    return false;
 }
 
 static int registers_of(const kiln__given *g, const kiln__schedule *s) { return kiln__work_of(g, s).registers; }

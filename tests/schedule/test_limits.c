@@ -157,6 +157,23 @@ static const struct {
     {"steps 4", "y = softmax(x)", NULL, "f32[4,1000] f32[4,1000]", "no pinned schedule fits rows of 1000 columns"},
     {"registers, batch 4", "y = softmax(x)", NULL, "f32[4,1000] f32[4,1000]",
      "no pinned schedule fits rows of 1000 columns"},
+    /* Words of whole points, which are not compared with candidates, and of strategies that do not know them. */
+    {"block 128, registers, vector 8, rows 1, cluster 1, splits 1, persistent", "y = rms_norm(x)", NULL,
+     "bf16[4,4096] bf16[4,4096]", "no pinned schedule fits rows of 4096 columns"},
+    {"block 128, registers, vector 8, rows 2, cluster 1, splits 8, persistent", "y = rms_norm(x)", NULL,
+     "bf16[4,4096] bf16[4,4096]", "no pinned schedule fits rows of 4096 columns"},
+    {"grid, threads 256, shared, vector 8, rows 2, cluster 1, splits 1, single", "y = rms_norm(x)", NULL,
+     "bf16[4,4096] bf16[4,4096]", "no pinned schedule fits rows of 4096 columns"},
+    {"block 128, shared, vector 8, rows 1, cluster 1, splits 4, single", "y = rms_norm(x)", NULL,
+     "bf16[4,4096] bf16[4,4096]", "no pinned schedule fits rows of 4096 columns"},
+    {"persistent", "y = cumsum(x)", NULL, "f32[4,1000] f32[4,1000]", "no pinned schedule fits rows of 1000 columns"},
+    {"misaligned", "y = softmax(x)", NULL, "f32[4,1000] f32[4,1000]", "no pinned schedule fits rows of 1000 columns"},
+    {"splits 4", "y = exp(x)", NULL, "f32[4,1000] f32[4,1000]",
+     "the pinned schedule is none for elementwise programs: expected threads N, a multiple of 32 up to 1024, and "
+     "registers (up to 256 elements a thread)"},
+    {"online", "y = exp(x)", NULL, "f32[4,1000] f32[4,1000]",
+     "the pinned schedule is none for elementwise programs: expected threads N, a multiple of 32 up to 1024, and "
+     "registers (up to 256 elements a thread)"},
 };
 
 static void a_pinned_schedule_that_cannot_be_is_refused(void **state) {
