@@ -7,10 +7,10 @@
 #define MOST_BLOCKS_PER_SM 4     /* more only lengthen what the second launch reads */
 #define MOST_COLUMNS (1LL << 28) /* beyond all shared memory, and nothing overflows */
 
-/* Of whole vectors, whatever their width. */
+/* Of whole vectors, whatever their width; a bool is a word, as blocks add them. */
 static int64_t bytes_of(const kiln__problem *problem, const kiln__inst *inst) {
     const int64_t columns = problem->cols > 1 && inst->per_element ? kiln__least(problem->cols, MOST_COLUMNS) : 1;
-    return kiln__divide_up(columns, 16) * 16 * kiln__ctype_bytes(inst->type);
+    return kiln__divide_up(columns, 16) * 16 * kiln__greatest(kiln__ctype_bytes(inst->type), 4);
 }
 
 int64_t kiln__across_place(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst) {
