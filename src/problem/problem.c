@@ -439,33 +439,6 @@ const kiln__operand *kiln__position(const kiln__problem *problem, int axis) {
     return &problem->operands[problem->input_count + problem->output_count + i];
 }
 
-/* An output of one value for several columns is stored by whoever has the first of them, and not from the tile. */
-static bool stores_runs(const kiln__problem *problem) {
-    for (int o = 0; o < problem->output_count; o++)
-        if (problem->operands[problem->input_count + o].run || problem->operands[problem->input_count + o].first)
-            return true;
-    return false;
-}
-
-/* Whether rows differ in what is read or written of each column. */
-static bool has_elements_of_rows(const kiln__problem *problem) {
-    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
-        const kiln__operand *operand = &problem->operands[o];
-        if (operand->per_element && (operand->output || operand->follows_rows)) return true;
-    }
-    return false;
-}
-
-bool kiln__suits_tiles(const kiln__problem *problem) {
-    if (stores_runs(problem) || !has_elements_of_rows(problem)) return false;
-    const bool reads = problem->taken || problem->tables || problem->packed || problem->lengths;
-    return !problem->across && !problem->sorted && !reads;
-}
-
-bool kiln__suits_rows_in_flight(const kiln__problem *problem) {
-    return !problem->across && !problem->packed && !problem->lengths;
-}
-
 bool kiln__outputs_are_narrow(const kiln__problem *problem) {
     for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
         const kiln_type type = problem->operands[o].type;

@@ -90,10 +90,6 @@ const kiln__operand *kiln__position(const kiln__problem *problem, int axis);
  * or 4. */
 bool kiln__outputs_are_narrow(const kiln__problem *problem);
 
-/* Whether a block may copy rows as one flat array; whether a group may have several rows in flight. */
-bool kiln__suits_tiles(const kiln__problem *problem);
-bool kiln__suits_rows_in_flight(const kiln__problem *problem);
-
 /* Data pointers are read for their alignment alone (NULL: 16 bytes). KILN_E_SHAPE for outputs that do not fit or a max
  * of nothing; KILN_E_AXIS; KILN_E_UNSUPPORTED names the tensor and the limit. */
 kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out);

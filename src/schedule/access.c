@@ -33,7 +33,7 @@ static int most_stored(const kiln__problem *problem) {
     int most = problem->most_vector;
     for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        if (moves_in_vectors(problem, operand)) most = (int)kiln__least(most, 16 / (int)kiln_type_size(operand->type));
+        if (moves_in_vectors(problem, operand)) most = (int)kiln__least(most, kiln__elements_of_access(operand->type));
     }
     return most;
 }
@@ -56,7 +56,7 @@ static int widen_for_blocks(const kiln__problem *problem, int width) {
 }
 
 int kiln__aligned_elements(const kiln__operand *operand, int limit) {
-    const bool whole = operand->alignment * (int)kiln_type_size(operand->type) >= 16;
+    const bool whole = operand->alignment >= kiln__elements_of_access(operand->type);
     return whole ? limit : (int)kiln__least(operand->alignment, limit);
 }
 
@@ -66,7 +66,7 @@ static int widest_of_tensors(const kiln__problem *problem) {
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (!moves_in_vectors(problem, operand)) continue;
-        vector = (int)kiln__greatest(vector, 16 / (int)kiln_type_size(operand->type));
+        vector = (int)kiln__greatest(vector, kiln__elements_of_access(operand->type));
         limit = kiln__aligned_elements(operand, limit);
     }
     const int width = (int)kiln__least(vector, limit);
@@ -100,7 +100,7 @@ int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *opera
 /* The most elements that lie side by side, and aligned, from wherever along the span a multiple of as many begins. */
 static int widest_access(const span *where, const kiln__operand *operand, int vector_width) {
     int widest =
-        (int)kiln__least(16 / (int)kiln_type_size(operand->type), kiln__least(vector_width, operand->alignment));
+        (int)kiln__least(kiln__elements_of_access(operand->type), kiln__least(vector_width, operand->alignment));
     return where->side_by_side ? widest : kiln__dividing_all(where->rank - 1, where->strides, widest);
 }
 
@@ -131,7 +131,7 @@ bool kiln__crosses(const kiln__problem *problem, const kiln__operand *operand, c
 
 int kiln__access_along(const kiln__problem *problem, const kiln__operand *operand, int dim, int limit) {
     if (operand->outer_strides[dim] != 1) return 0;
-    limit = (int)kiln__least(kiln__least(limit, operand->alignment), 16 / (int)kiln_type_size(operand->type));
+    limit = (int)kiln__least(kiln__least(limit, operand->alignment), kiln__elements_of_access(operand->type));
     for (int d = 0; d < problem->outer_rank; d++)
         if (d != dim) limit = kiln__dividing(operand->outer_strides[d], limit);
     return limit;

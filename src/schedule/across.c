@@ -3,7 +3,6 @@
 #include "base/types.h"
 #include "schedule/build.h"
 
-#define STATIC_BYTES 8192        /* of shared memory, for what threads of a row exchange */
 #define MOST_BLOCKS_PER_SM 4     /* more only lengthen what the second launch reads */
 #define MOST_COLUMNS (1LL << 28) /* beyond all shared memory, and nothing overflows */
 
@@ -28,9 +27,9 @@ bool kiln__row_add_across(const kiln__given *g, kiln__schedule *s) {
     const int64_t each = kiln__across_place(g->ir, g->problem, g->ir->count);
     const int64_t bytes = s->row.across.offset + each * s->team.rows_per_block;
     const int64_t room =
-        kiln__least(typical.shared_per_sm / (bytes + STATIC_BYTES), typical.threads_per_sm / s->team.threads);
+        kiln__least(typical.shared_per_sm / (bytes + KILN__ROW_STATIC_BYTES), typical.threads_per_sm / s->team.threads);
     /* There may be no room on the typical device, where this one has more than its like. */
-    const bool fits = room > 0 && bytes + STATIC_BYTES <= g->device->shared_per_block;
+    const bool fits = room > 0 && bytes + KILN__ROW_STATIC_BYTES <= g->device->shared_per_block;
     if (!alone || s->row.persistent || s->passes.ordered || !fits) return false;
     s->row.across.blocks = typical.sm_count * (int)kiln__least(room, MOST_BLOCKS_PER_SM);
     s->row.across.bytes = (int)each;

@@ -33,7 +33,7 @@ static int narrowest(const kiln__problem *problem, bool output) {
 static int vector_of(const kiln__problem *problem) {
     int width = 2;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
-        const int elements = 16 / (int)kiln_type_size(problem->operands[o].type);
+        const int elements = kiln__elements_of_access(problem->operands[o].type);
         if (problem->operands[o].per_element && elements > width) width = elements;
     }
     return (int)kiln__least(width, MOST_VECTOR);
@@ -43,7 +43,7 @@ static void set_accesses(const kiln__problem *problem, kiln__schedule *s) {
     int bytes = 0;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const int size = (int)kiln_type_size(problem->operands[o].type);
-        s->tensors[o].width = (int)kiln__least(16 / size, s->vector_width);
+        s->tensors[o].width = (int)kiln__least(KILN__ACCESS_BYTES / size, s->vector_width);
         if (problem->operands[o].per_element) s->any.columns |= 1u << o;
         s->tensors[o].staged = o < problem->input_count && problem->operands[o].per_element;
         if (s->tensors[o].staged) bytes += size * s->vector_width;

@@ -8,7 +8,6 @@
 
 #define MOST_REGISTER_BYTES 256      /* of a thread's vectors: a quarter of its registers */
 #define MOST_SHARED_STEPS 32         /* of a thread's vectors in shared memory: more threads could have them */
-#define MOST_ACCESS_BYTES 16         /* of one access of a thread */
 #define LEAST_CHUNK_STEPS 2          /* of a thread, where a row is cut into chunks */
 #define MOST_CHUNKS 1024             /* each block of the next launch reads the results of all */
 #define MOST_TILE_ROWS 2048          /* rows that a tile has at once */
@@ -130,7 +129,7 @@ static bool fits_registers(const lister *l, int64_t threads, int width) {
 /* In shared memory, if it is more than one vector for each, which is as well in registers. */
 static bool fits_shared(const lister *l, int64_t threads, int64_t blocks, int width) {
     const int64_t steps = kiln__divide_up(vectors_of(l, width), threads * blocks);
-    const bool fits = steps >= 2 && (steps <= MOST_SHARED_STEPS || threads == 1024);
+    const bool fits = steps >= 2 && (steps <= MOST_SHARED_STEPS || threads == KILN__MOST_THREADS);
     return (fits || l->any) && bytes_of(l, kiln__times(steps, threads), width) < 2 * l->device->shared_per_block;
 }
 
@@ -168,7 +167,7 @@ static void list_block(lister *l, int threads, int cluster, int width) {
 }
 
 static void list_blocks(lister *l, int width) {
-    const choices threads = powers(l->pins->threads, 64, 1024), blocks = clusters(l);
+    const choices threads = powers(l->pins->threads, 64, KILN__MOST_THREADS), blocks = clusters(l);
     for (int i = 0; i < threads.count; i++)
         for (int j = 0; j < blocks.count; j++) list_block(l, threads.of[i], blocks.of[j], width);
 }
@@ -188,7 +187,7 @@ static void list_stream(lister *l, kiln__group group, int threads, int width) {
 /* By whole warps, or of short rows by as many lanes as have vectors. */
 static void list_streams(lister *l, int width) {
     const int least = l->any ? 1 : kiln__power_of_two_from(vectors_of(l, width), 32);
-    const choices threads = powers(l->pins->threads, least, 1024);
+    const choices threads = powers(l->pins->threads, least, KILN__MOST_THREADS);
     for (int i = 0; i < threads.count; i++) {
         if (threads.of[i] <= 32) list_stream(l, KILN__GROUP_LANES, threads.of[i], width);
         if (threads.of[i] >= 32) list_stream(l, KILN__GROUP_BLOCK, threads.of[i], width);
@@ -232,7 +231,7 @@ static void list_tiles(lister *l) {
 }
 
 static void list_grid(lister *l, int width) {
-    const choices threads = powers(l->pins->threads, 256, 1024);
+    const choices threads = powers(l->pins->threads, 256, KILN__MOST_THREADS);
     for (int i = 0; i < threads.count; i++) {
         const bool many = vectors_of(l, width) >= (int64_t)l->device->sm_count * threads.of[i];
         if (many || l->any) add_passes(l, point(l, KILN__GROUP_GRID, KILN__STAGING_SHARED, threads.of[i], width));
@@ -335,7 +334,7 @@ static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) 
         p.rows_per_block = (misaligned > 0 ? lanes - 1 : lanes) * width;
         p.misaligned = misaligned;
         const int threads = lanes * ranks;
-        if (p.rows_per_block < 1 || (threads < 32 && !l->any) || threads > 1024) continue;
+        if (p.rows_per_block < 1 || (threads < 32 && !l->any) || threads > KILN__MOST_THREADS) continue;
         if (l->for_orders && !is_usual(most.of[i] * ranks)) continue;
         list_kept(l, p, lanes);
         list_read(l, p);
@@ -345,7 +344,7 @@ static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) 
 
 /* Rows of a thread: up to as many as lie side by side, or more in several runs or misaligned. */
 static void list_columns(lister *l, int ranks) {
-    const int widest = l->traits->narrowest ? MOST_ACCESS_BYTES / l->traits->narrowest : 1;
+    const int widest = l->traits->narrowest ? KILN__ACCESS_BYTES / l->traits->narrowest : 1;
     const int most = widest < 8 && l->problem->cols > 1 ? widest : 8;
     const int least = l->for_orders ? most : 1;
     const choices widths = powers(l->pins->vector_width, least, most);

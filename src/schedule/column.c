@@ -36,7 +36,7 @@ int kiln__column_run(const kiln__problem *problem, int limit) {
 /* Elements per access of an output whose columns lie side by side, and not its rows, so many columns at a time; 0: it
  * is none. */
 static int along_columns(const kiln__problem *problem, const kiln__operand *operand, int line) {
-    const int widest = 16 / (int)kiln_type_size(operand->type);
+    const int widest = kiln__elements_of_access(operand->type);
     const bool side = operand->contiguous_columns || (problem->inner_rank == 1 && operand->inner_strides[0] == 1);
     if (!operand->output || !operand->per_element || !side) return 0;
     if (!problem->outer_rank || rows_together(problem, operand, 1)) return 0;
@@ -140,7 +140,7 @@ static bool rows_are_linear(const kiln__problem *problem) {
 /* Of one column a vector may be several runs, so that neighbouring threads' accesses lie side by side: as many rows as
  * are 16 bytes of the narrowest tensor. */
 static int most_of_one_run(const kiln__column_facts *f, int width) {
-    return f->narrowest ? (int)kiln__least(width, 16 / f->narrowest) : 1;
+    return f->narrowest ? (int)kiln__least(width, KILN__ACCESS_BYTES / f->narrowest) : 1;
 }
 
 /* In how many runs a thread's vector of rows lies, and whether the last one may overhang. */
@@ -230,7 +230,7 @@ static void set_batch(const kiln__pins *point, kiln__schedule *s) {
 static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
     const kiln__operand *operand = &problem->operands[o];
     kiln__access *access = &s->tensors[o];
-    const int widest = 16 / (int)kiln_type_size(operand->type);
+    const int widest = kiln__elements_of_access(operand->type);
     const int line = s->column.transpose_width ? along_columns(problem, operand, s->column.transpose_width) : 0;
     const bool in_vectors = kiln__column_moves(problem, s, o);
     int together = rows_together(problem, operand, s->column.run_rows);
@@ -276,7 +276,7 @@ static bool fits_exchange(const kiln__given *g, const kiln__column_facts *f, int
 
 static bool fits(const kiln__given *g, int64_t slab, const kiln__schedule *s) {
     const int64_t room = g->device->shared_per_block - KILN__COLUMN_STATIC_BYTES;
-    if (!kiln__is_power_of_two(s->team.threads_per_row) || s->team.threads > 1024) return false;
+    if (!kiln__is_power_of_two(s->team.threads_per_row) || s->team.threads > KILN__MOST_THREADS) return false;
     return s->staging.kind == KILN__STAGING_SHARED ? slab <= room : kiln__fits_registers(s);
 }
 
@@ -290,7 +290,7 @@ bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__sch
     if (!set_vectors(g, &f, point, s)) return false;
     s->team.rows_per_block = point->rows_per_block;
     s->team.threads = kiln__column_lanes(s) * point->threads;
-    if (!are_lanes(s) || s->team.threads > 1024) return false;
+    if (!are_lanes(s) || s->team.threads > KILN__MOST_THREADS) return false;
     const int64_t slab = kiln__column_slab(&f, s);
     set_staging(&f, point, slab, s);
     s->column.rank_groups = s->team.blocks_per_row;

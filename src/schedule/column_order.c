@@ -29,7 +29,7 @@ bool kiln__neighbours_differ(const kiln__problem *problem, const kiln__operand *
 static void lay_operand(int64_t columns, int64_t rows, kiln__operand *operand) {
     const int64_t own = operand->follows_rows ? rows : 1;
     operand->linear = operand->contiguous_columns = false;
-    operand->alignment = 16 / (int)kiln_type_size(operand->type);
+    operand->alignment = kiln__elements_of_access(operand->type);
     memset(operand->inner_strides, 0, sizeof operand->inner_strides);
     memset(operand->outer_strides, 0, sizeof operand->outer_strides);
     if (operand->per_element) operand->inner_strides[0] = own;

@@ -9,7 +9,6 @@
 #define LEAST_THREADS 96
 #define FEW_CONFLICTS 2
 #define MOST_ROWS 8192   /* of a tile */
-#define MOST_SLOTS 40960 /* bytes through which ranks exchange */
 #define MOST_CARRIED 256 /* bytes that a thread carries through its columns */
 
 /* Whether the operand's rows that lie side by side are one array with their columns. */
@@ -41,7 +40,7 @@ static int elements_of(const tile_facts *f) { return (f->again ? 128 : 64) / f->
 
 /* Whether both begin equally far behind 16 bytes in every run. */
 static bool begin_alike(const kiln__problem *problem, const kiln__operand *a, const kiln__operand *b, int size) {
-    bool alike = kiln__least(a->alignment, b->alignment) * size >= 16;
+    bool alike = kiln__least(a->alignment, b->alignment) * size >= KILN__ACCESS_BYTES;
     for (int d = 0; d < problem->outer_rank; d++)
         alike = alike && (a->outer_strides[d] - b->outer_strides[d]) * size % 16 == 0;
     return alike;
@@ -116,16 +115,16 @@ static tile_threads find_threads(const tile_facts *f, int64_t rows, int64_t unit
         t.lanes = kiln__divide_up(kiln__divide_up(rows, t.vector), unit) * unit;
         const int64_t ranks = 2 * (int64_t)t.vector * parts;
         const bool enough = ranks * s->steps > elements_of(f) || ranks * f->exchanged > MOST_CARRIED;
-        if (t.vector == 8 || (enough && t.lanes * t.sharing <= 1024)) return t;
+        if (t.vector == 8 || (enough && t.lanes * t.sharing <= KILN__MOST_THREADS)) return t;
     }
 }
 
 /* Whether there is room for what they carry, keep and exchange. */
 static bool have_room(const kiln__device *device, const tile_facts *f, const tile_threads *t, int64_t bytes) {
     const int64_t slots = t->sharing > 1 ? t->lanes * t->vector * t->sharing * f->exchanged : 0;
-    if (t->lanes * t->sharing > 1024 || slots > MOST_SLOTS) return false;
+    if (t->lanes * t->sharing > KILN__MOST_THREADS || slots > KILN__COLUMN_STATIC_BYTES) return false;
     if (t->parts > 1 && t->parts * t->vector * f->exchanged > MOST_CARRIED) return false;
-    return bytes + slots + 1024 <= device->shared_per_sm / 2;
+    return bytes + slots + KILN__RESERVED_BYTES <= device->shared_per_sm / 2;
 }
 
 static void take_threads(const tile_threads *t, kiln__schedule *s) {
@@ -147,7 +146,7 @@ static bool work_out(const kiln__given *g, const tile_facts *f, int64_t runs, ki
     s->staging.bytes = (int)place(problem, kiln__times(rows, problem->cols), s);
     for (int parts = s->team.threads_per_row / s->column.rank_groups; parts > 0 && fewest > FEW_CONFLICTS; parts /= 2) {
         const int sharing = s->team.threads_per_row / parts;
-        if (parts > 1 && parts * s->steps > most && rows * sharing * 2 <= 1024) continue; /* half as many will do */
+        if (parts > 1 && parts * s->steps > most && rows * sharing * 2 <= KILN__MOST_THREADS) continue; /* half as many will do */
         const tile_threads t = find_threads(f, rows, lane_unit(f, kept, runs, sharing), parts, s);
         if (!have_room(g->device, f, &t, s->staging.bytes)) continue;
         const int conflicts = conflicts_of(problem, kept, t.lanes, sharing, parts, f->widest);

@@ -31,8 +31,8 @@ static void set_transpose_tile(const kiln__problem *problem, const kiln__pins *p
 /* How many of the threads are side by side along a run, for 128 bytes of it, 8 to 64; the others are behind them. */
 static void set_transpose_threads(const kiln__problem *problem, const kiln__pins *point, kiln__schedule *s) {
     const int64_t down = problem->outer[s->transpose.dim], run = problem->outer[problem->outer_rank - 1];
-    const int behind = kiln__power_of_two_from(kiln__divide_up(down, s->steps), 1024),
-              beside = kiln__power_of_two_from(run / s->vector_width, 1024);
+    const int behind = kiln__power_of_two_from(kiln__divide_up(down, s->steps), KILN__MOST_THREADS),
+              beside = kiln__power_of_two_from(run / s->vector_width, KILN__MOST_THREADS);
     int stored = 16;
     for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++)
         stored = (int)kiln__least(stored, (int64_t)kiln_type_size(problem->operands[o].type));
@@ -46,7 +46,7 @@ static void set_transpose_threads(const kiln__problem *problem, const kiln__pins
 
 /* An input of which accesses of so many elements begin anywhere: aligned ones are shifted into place, by words. */
 static void shift(const kiln__operand *operand, int elements, kiln__access *access) {
-    const int size = (int)kiln_type_size(operand->type), widest = (int)kiln__least(16 / size, elements);
+    const int size = (int)kiln_type_size(operand->type), widest = (int)kiln__least(KILN__ACCESS_BYTES / size, elements);
     access->shifted = access->width < widest && operand->alignment >= widest && elements * size >= 4;
     if (access->shifted) access->width = widest;
 }
@@ -119,6 +119,6 @@ bool kiln__pointwise_build(const kiln__given *g, const kiln__pins *point, kiln__
     else
         set_vectors(g->problem, point, s);
     return point->group != KILN__GROUP_LANES && point->staging <= 0 && s->team.threads % 32 == 0 &&
-           s->team.threads <= 1024 && s->steps * s->vector_width <= KILN__MOST_REGISTER_ELEMENTS &&
+           s->team.threads <= KILN__MOST_THREADS && s->steps * s->vector_width <= KILN__MOST_REGISTER_ELEMENTS &&
            s->vector_width >= g->problem->least_vector;
 }

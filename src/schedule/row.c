@@ -88,7 +88,7 @@ static kiln__group group_of(const kiln__pins *point) {
 
 /* Whether so many threads of a block can have a row. */
 static bool are_threads(const kiln__team *team, int threads) {
-    if (!kiln__is_power_of_two(threads) || threads > 1024) return false;
+    if (!kiln__is_power_of_two(threads) || threads > KILN__MOST_THREADS) return false;
     return team->group == KILN__GROUP_LANES ? threads <= 32 : threads >= 32;
 }
 
@@ -122,7 +122,7 @@ static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__s
     }
     const int64_t bytes =
         places * (persistent ? 2 : kiln__schedule_turns(s)) * kiln__divide_up(values * (wide ? 8 : 4), 16) * 16;
-    return kiln__greatest(bytes, 8192);
+    return kiln__greatest(bytes, KILN__ROW_STATIC_BYTES);
 }
 
 /* How much of the row stays in shared memory, and whether a group goes through several rows. What does not stay is read
@@ -185,7 +185,7 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
     const kiln__operand *operand = &problem->operands[o];
     kiln__access *access = &s->tensors[o];
     const int size = (int)kiln_type_size(operand->type);
-    const int widest = (int)kiln__least(16 / size, s->vector_width);
+    const int widest = (int)kiln__least(KILN__ACCESS_BYTES / size, s->vector_width);
     access->width = kiln__access_width(problem, operand, s);
     const bool wide = operand->contiguous_columns && s->vector_width * size >= 8 && operand->alignment >= widest;
     if (s->edges == KILN__EDGES_MASKED && !operand->follows_rows && wide && !access->width) {

@@ -8,6 +8,30 @@
 #define MOST_TILE_BYTES 65536 /* at most: three blocks on a multiprocessor of an H100 */
 #define MOST_TILE_STEPS 4096  /* of a lane, as many as whole vectors of a tile: sums of more terms lose digits */
 
+/* An output of one value for several columns is stored by whoever has the first of them, and not from the tile. */
+static bool stores_runs(const kiln__problem *problem) {
+    for (int o = 0; o < problem->output_count; o++)
+        if (problem->operands[problem->input_count + o].run || problem->operands[problem->input_count + o].first)
+            return true;
+    return false;
+}
+
+/* Whether rows differ in what is read or written of each column. */
+static bool has_elements_of_rows(const kiln__problem *problem) {
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        if (operand->per_element && (operand->output || operand->follows_rows)) return true;
+    }
+    return false;
+}
+
+/* Whether a block may copy rows as one flat array. */
+static bool suits(const kiln__problem *problem) {
+    if (stores_runs(problem) || !has_elements_of_rows(problem)) return false;
+    const bool reads = problem->taken || problem->tables || problem->packed || problem->lengths;
+    return !problem->across && !problem->sorted && !reads;
+}
+
 /* The input whose place an output takes: its elements are as large, and its threads have read it by then. -1: none. */
 static int input_before(const kiln__problem *problem, int o, const bool taken[KILN_MAX_TENSORS]) {
     const size_t size = kiln_type_size(problem->operands[o].type);
@@ -20,7 +44,7 @@ static int input_before(const kiln__problem *problem, int o, const bool taken[KI
 
 /* Elements per access of a tensor's flat copy; 0: it is copied element by element. */
 static int copy_width_of(const kiln__problem *problem, const kiln__operand *operand, int64_t rows) {
-    int access = (int)kiln__least(16 / (int)kiln_type_size(operand->type), operand->alignment);
+    int access = (int)kiln__least(kiln__elements_of_access(operand->type), operand->alignment);
     if (operand->follows_rows) access = kiln__dividing(rows * problem->cols, access);
     return kiln__is_contiguous(problem, operand) ? access : 0;
 }
@@ -77,7 +101,7 @@ static bool are_threads(const kiln__team *team) {
 bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
     const int64_t rows = point->rows_per_block;
     if (g->problem->block_count) return false; /* a lane's columns are not its neighbours' in a block */
-    if (!kiln__suits_tiles(g->problem)) return false;
+    if (!suits(g->problem)) return false;
     kiln__row_stage(g->problem, s);
     if (!set_vectors(g->problem, point, s)) return false;
     const int64_t bytes = place(g->problem, rows, s);
@@ -93,7 +117,7 @@ bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__s
     s->batch = 1;
     s->staging.bytes = (int)bytes;
     if (!are_threads(&s->team) || s->steps > MOST_TILE_STEPS) return false;
-    if (bytes > MOST_TILE_BYTES || bytes + 1024 > g->device->shared_per_block) return false;
+    if (bytes > MOST_TILE_BYTES || bytes + KILN__RESERVED_BYTES > g->device->shared_per_block) return false;
     kiln__row_finish(g, point, s);
     return true;
 }

@@ -8,7 +8,8 @@
 
 /* Unaligned rows: whole vectors of the rows', or, of what all rows share, two that are shifted into place. */
 static bool suits_unaligned(const kiln__operand *operand, int vector_width) {
-    const int size = (int)kiln_type_size(operand->type), widest = 16 / size < vector_width ? 16 / size : vector_width;
+    const int size = (int)kiln_type_size(operand->type);
+    const int widest = (int)kiln__least(KILN__ACCESS_BYTES / size, vector_width);
     return operand->contiguous_columns &&
            (operand->follows_rows || (operand->alignment >= widest && vector_width * size >= 8));
 }
@@ -25,6 +26,7 @@ static bool suits_inputs(const kiln__given *g, const kiln__schedule *s) {
 
 static bool suits(const kiln__given *g, int bytes, const kiln__schedule *s) {
     if (!s->row.invariant_inputs || !bytes || !g->traits.plain) return false;
+    if (g->problem->across || g->problem->packed || g->problem->lengths) return false;
     return g->ir->phase_count > 0 && g->problem->columns_out && suits_inputs(g, s);
 }
 
@@ -35,7 +37,7 @@ static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedu
     s->team.blocks_per_row = cluster;
     s->team.threads_per_row = point->threads * cluster;
     s->team.rows_per_block = point->rows_per_block;
-    return point->threads >= 32 && point->threads <= 1024 && kiln__is_power_of_two(point->threads) &&
+    return point->threads >= 32 && point->threads <= KILN__MOST_THREADS && kiln__is_power_of_two(point->threads) &&
            kiln__cluster_fits(cluster, g->device);
 }
 
@@ -55,7 +57,7 @@ static bool fit(const kiln__given *g, int bytes, int64_t registers, kiln__schedu
     s->staging.bytes = (int)held;
     s->team.min_blocks_per_sm = (int)(device->registers_per_sm / registers / s->team.threads);
     while (s->team.min_blocks_per_sm > 1 &&
-           s->team.min_blocks_per_sm * (held + exchanged + 1024) > device->shared_per_sm)
+           s->team.min_blocks_per_sm * (held + exchanged + KILN__RESERVED_BYTES) > device->shared_per_sm)
         s->team.min_blocks_per_sm--;
     return true;
 }
@@ -71,7 +73,7 @@ bool kiln__rows_in_flight_build(const kiln__given *g, const kiln__pins *point, k
     if (!kiln__row_set_vectors(g, point->vector_width, s)) return false;
     const int bytes = kiln__row_stage(g->problem, s);
     const bool masked = s->edges == KILN__EDGES_MASKED;
-    if (!kiln__suits_rows_in_flight(g->problem) || !suits(g, bytes, s) || !set_team(g, point, s)) return false;
+    if (!suits(g, bytes, s) || !set_team(g, point, s)) return false;
     if (masked && s->team.threads_per_row < 2 * s->vector_width) return false; /* a thread for each single element */
     s->staging.kind = KILN__STAGING_SHARED;
     s->row.rows_in_flight = s->row.prefetch = true;

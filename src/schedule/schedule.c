@@ -19,7 +19,7 @@ static bool have_row_values(const kiln__problem *problem, int first, int count) 
  * alone, like the bits of a row. */
 static int final_threads_of(const kiln__ir *ir, const kiln__schedule *s) {
     const bool outer = kiln__layout_of(s) == KILN__LAYOUT_OUTER;
-    const int few = outer ? 32 : 128, most = outer ? 256 : 1024;
+    const int few = outer ? 32 : 128, most = outer ? 256 : KILN__MOST_THREADS;
     const int64_t exchanged = kiln__schedule_exchanged(s, ir) * (outer ? s->vector_width : 1);
     int threads = s->split.chunks <= few ? 32 : kiln__power_of_two_from(s->split.chunks, most);
     while (threads > 32 && kiln__greatest(threads, 128) / 32 * exchanged > KILN__MOST_STATIC_BYTES) threads /= 2;

@@ -235,6 +235,14 @@ static inline const kiln__column_schedule *kiln__column_of(const kiln__schedule 
     return kiln__layout_of(s) == KILN__LAYOUT_OUTER ? &s->column : &none;
 }
 
+/* Of the hardware, the same on every architecture. */
+#define KILN__MOST_THREADS 1024   /* of a block */
+#define KILN__RESERVED_BYTES 1024 /* of shared memory, which each block takes for the system, from 8.0 on */
+#define KILN__ACCESS_BYTES 16     /* the most that a thread loads or stores at once */
+
+/* How many elements of a type are one access at most. */
+static inline int kiln__elements_of_access(kiln_type type) { return KILN__ACCESS_BYTES / (int)kiln_type_size(type); }
+
 #define KILN__MOST_REGISTER_ELEMENTS 256 /* of a thread: more take the compiler seconds, and spill */
 /* What a thread's step in shared memory counts as where it keeps nothing, as in rows that are one element over and
  * over: steps are unrolled all the same. */

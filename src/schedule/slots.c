@@ -6,7 +6,6 @@
 #include "schedule/access.h"
 #include "schedule/build.h"
 
-#define STATIC_BYTES 8192        /* of shared memory, for what threads of a row exchange */
 #define MOST_COLUMNS (1LL << 28) /* beyond all shared memory, and nothing overflows */
 #define CHUNK_COLUMNS \
     8192 /* of a row in which blocks alone are reduced: longer ones are split among blocks of threads */
@@ -117,7 +116,7 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const int64_t apart = kiln__divide_up(columns, s->vector_width) | 1; /* odd: in all banks */
     const int64_t slots = offset + bytes_of_values(g->ir, apart * s->vector_width);
     const int64_t bytes = slots + kiln__slots_place(g->ir, g->problem, columns, g->ir->count);
-    if (bytes + STATIC_BYTES > g->device->shared_per_block) return false;
+    if (bytes + KILN__ROW_STATIC_BYTES > g->device->shared_per_block) return false;
     s->row.slots = (kiln__slots_plan){(int)columns, (int)apart, (int)offset, (int)slots, (int)(bytes - offset)};
     s->staging.bytes = (int)bytes;
     return true;
@@ -152,7 +151,7 @@ static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, 
 
 /* As many as vectors keep busy, or merges. */
 static int most_threads(const kiln__problem *problem, int width) {
-    if (problem->sorted) return kiln__power_of_two_from(kiln__divide_up(problem->cols, MERGED_COLUMNS), 1024);
+    if (problem->sorted) return kiln__power_of_two_from(kiln__divide_up(problem->cols, MERGED_COLUMNS), KILN__MOST_THREADS);
     return kiln__power_of_two_from(kiln__divide_up(problem->cols, 4 * (int64_t)width), MOST_THREADS);
 }
 
