@@ -13,7 +13,7 @@ struct kiln_staging {
     }
     /* Does it for each step and part: bodies[part]. Threads without a row would read what others store. */
     template <class Bodies> static KILN_MEMBER void each_part(const kiln_row &row, Bodies &bodies) {
-        constexpr int whole = (int)(KILN_COLS / KILN_THREADS_PER_ROW), unroll = KILN_UNROLL;
+        constexpr int whole = KILN_WHOLE_STEPS, unroll = KILN_UNROLL;
         if (!row.count[0]) return;
 #pragma unroll unroll
         for (int step = 0; step < whole; ++step)

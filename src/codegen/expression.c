@@ -145,8 +145,7 @@ static const char *spell_quotient(const kiln__emitter *e, uint32_t divisor) {
 
 /* Whether the operator is a function of its own, compiled once. */
 static bool is_called(const kiln__emitter *e, kiln__op op, kiln__ctype type) {
-    return e->schedule->code.inlining >= KILN__INLINE_LIGHT && op != KILN__OP_CAST && op != KILN__OP_ROUND_TO &&
-           kiln__op_is_heavy(op, type, e->narrow);
+    return e->schedule->code.inlining >= KILN__INLINE_LIGHT && kiln__op_is_heavy(op, type, e->narrow);
 }
 
 static const char *spell_called(const kiln__emitter *e, kiln__op op) {

@@ -145,10 +145,8 @@ static void add_passes(lister *l, kiln__pins p) {
 static void list_lanes(lister *l, int width) {
     const choices lanes = powers(l->pins->threads, 1, 32);
     for (int i = 0; i < lanes.count; i++) {
-        kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_REGISTERS, lanes.of[i], width);
+        const kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_REGISTERS, lanes.of[i], width);
         if (fits_registers(l, lanes.of[i], width)) add_passes(l, p);
-        p.staging = KILN__STAGING_SHARED;
-        if (fits_shared(l, lanes.of[i], 1, width)) add_passes(l, p);
     }
 }
 

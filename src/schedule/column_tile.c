@@ -146,7 +146,8 @@ static bool work_out(const kiln__given *g, const tile_facts *f, int64_t runs, ki
     s->staging.bytes = (int)place(problem, kiln__times(rows, problem->cols), s);
     for (int parts = s->team.threads_per_row / s->column.rank_groups; parts > 0 && fewest > FEW_CONFLICTS; parts /= 2) {
         const int sharing = s->team.threads_per_row / parts;
-        if (parts > 1 && parts * s->steps > most && rows * sharing * 2 <= KILN__MOST_THREADS) continue; /* half as many will do */
+        if (parts > 1 && parts * s->steps > most && rows * sharing * 2 <= KILN__MOST_THREADS)
+            continue; /* half as many will do */
         const tile_threads t = find_threads(f, rows, lane_unit(f, kept, runs, sharing), parts, s);
         if (!have_room(g->device, f, &t, s->staging.bytes)) continue;
         const int conflicts = conflicts_of(problem, kept, t.lanes, sharing, parts, f->widest);

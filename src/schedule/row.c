@@ -92,14 +92,16 @@ static bool are_threads(const kiln__team *team, int threads) {
     return team->group == KILN__GROUP_LANES ? threads <= 32 : threads >= 32;
 }
 
+#define LANES_BLOCK 128 /* threads of a block whose rows have some lanes each */
+
 static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
     kiln__team *team = &s->team;
     const bool grid = point->group == KILN__GROUP_GRID;
     team->group = group_of(point);
     team->blocks_per_row = grid ? g->device->sm_count : (int)kiln__greatest(point->cluster, 1);
     team->threads_per_row = point->threads * team->blocks_per_row;
-    team->threads = team->group == KILN__GROUP_LANES ? 128 : point->threads;
-    team->rows_per_block = team->group == KILN__GROUP_LANES ? 128 / point->threads : 1;
+    team->threads = team->group == KILN__GROUP_LANES ? LANES_BLOCK : point->threads;
+    team->rows_per_block = team->group == KILN__GROUP_LANES ? LANES_BLOCK / point->threads : 1;
     s->steps = kiln__divide_up(kiln__row_vectors(g->problem, s), team->threads_per_row);
     if (s->passes.scans && team->blocks_per_row > 1) return false;
     /* Of no columns one thread has what the user's combine begins with. */
@@ -152,15 +154,16 @@ static bool suits_grid(const kiln__given *g, const kiln__schedule *s) {
     return s->staging.kind == KILN__STAGING_SHARED && g->ir->phase_count > 0 && g->traits.plain;
 }
 
+/* In shared memory blocks have a row: what lanes keep of theirs is less, and faster in registers. */
 static bool set_staging(const kiln__given *g, const kiln__pins *point, int bytes, kiln__schedule *s) {
     const bool lanes = s->team.group == KILN__GROUP_LANES;
-    const bool persistent = !lanes && g->ir->phase_count > 0 && point->persistent > 0 && !s->passes.one_launch;
-    const int64_t exchange = lanes ? 8192 : exchange_bytes(g->ir, persistent, s);
+    const bool persistent = g->ir->phase_count > 0 && point->persistent > 0 && !s->passes.one_launch;
+    const int64_t exchange = lanes ? KILN__ROW_STATIC_BYTES : exchange_bytes(g->ir, persistent, s);
     s->staging.kind = (kiln__staging_kind)point->staging;
     if (!suits_offsets(g->problem, point) || exchange > KILN__MOST_STATIC_BYTES) return false;
     if (s->team.group == KILN__GROUP_GRID && !suits_grid(g, s)) return false;
     if (s->staging.kind != KILN__STAGING_SHARED) return kiln__fits_registers(s);
-    return keep_in_shared_memory(g->device, bytes, exchange, persistent, s);
+    return !lanes && keep_in_shared_memory(g->device, bytes, exchange, persistent, s);
 }
 
 /* ---- loads ---- */

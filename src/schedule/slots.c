@@ -151,7 +151,8 @@ static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, 
 
 /* As many as vectors keep busy, or merges. */
 static int most_threads(const kiln__problem *problem, int width) {
-    if (problem->sorted) return kiln__power_of_two_from(kiln__divide_up(problem->cols, MERGED_COLUMNS), KILN__MOST_THREADS);
+    if (problem->sorted)
+        return kiln__power_of_two_from(kiln__divide_up(problem->cols, MERGED_COLUMNS), KILN__MOST_THREADS);
     return kiln__power_of_two_from(kiln__divide_up(problem->cols, 4 * (int64_t)width), MOST_THREADS);
 }
 

@@ -126,7 +126,7 @@ static const struct {
     const char *name, *pins;
 } pinned_goldens[] = {
     {"layer_norm_bf16", "block 128, shared, rows 2, vector 8, online"},
-    {"unsigned_u64", "lanes 16, shared, vector 4"},
+    {"unsigned_u64", "block 32, shared, vector 4"},
     {"user_reduce_f32", "lanes 1, tile"},
 };
 

@@ -23,7 +23,7 @@ struct kiln_row {
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
-[kernel_sources/group_lanes.cuh]
+[kernel_sources/group_block.cuh]
 [kernel_sources/layout_inner.cuh]
 
 KILN_DEVICE void kiln_begin(kiln_row &row)
@@ -52,14 +52,14 @@ struct kiln_staged {
             kiln_fetch_async<2>(to, row.in_x + col, span);
         }
         {
-            kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> *to = reinterpret_cast<kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> *>(shared + 4096) + slot;
+            kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> *to = reinterpret_cast<kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> *>(shared + 1024) + slot;
             kiln_fetch_async<4>(to, row.in_k + col, span);
         }
     }
     KILN_MEMBER void recall(const unsigned char *shared, int slot)
     {
         in_x = reinterpret_cast<const kiln_vector<kiln_u64, KILN_VECTOR_WIDTH> *>(shared + 0)[slot];
-        in_k = reinterpret_cast<const kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> *>(shared + 4096)[slot];
+        in_k = reinterpret_cast<const kiln_vector<kiln_u32, KILN_VECTOR_WIDTH> *>(shared + 1024)[slot];
     }
 };
 

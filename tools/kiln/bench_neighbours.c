@@ -52,7 +52,7 @@ static void add_halves(bench_neighbours *list, const char *word, long number) {
 
 /* Rows whose columns are contiguous. */
 static void add_row_neighbours(bench_neighbours *list, const char *schedule) {
-    static const char *const words[] = {"online", "phased", "persistent", "single", "prefetch", "grid"};
+    static const char *const words[] = {"online", "phased", "persistent", "single", "grid"};
     const long lanes = number_of(schedule, "lanes "), block = number_of(schedule, "block ");
     const long threads = lanes ? lanes : block ? block : 32, splits = number_of(schedule, "splits ");
     add_threads(list, threads, "registers");
