@@ -16,13 +16,6 @@ static kiln__inst reduction_of(const kiln__inst *inst) {
 
 /* ---- in shared memory ---- */
 
-/* Lanes of a warp that share a block of columns. */
-static int lanes_of(int64_t block) {
-    int lanes = 1;
-    while (lanes < 32 && 2 * lanes <= block) lanes *= 2;
-    return lanes;
-}
-
 /* What kiln_reduce_slots needs of a block's struct: its columns and lanes, where its slots are, and how a value is
  * taken. */
 static void emit_slots_of(const kiln__emitter *e, uint32_t i) {
@@ -38,8 +31,8 @@ static void emit_slots_of(const kiln__emitter *e, uint32_t i) {
                 "    KILN_MEMBER void take(value v, int at)\n    {\n        %s%s;\n    }\n"
                 "    KILN_MEMBER result get() const { return r%s; }\n",
                 kiln__cxx_ctype(e->ir->insts[inst->args[0]].type), kiln__cxx_ctype(inst->type), inst->domain,
-                lanes_of(inst->domain), kiln__slots_begin(e, i), i, kiln__spell_identity(e, &reduction),
-                arg ? "" : "(void)at, ", take, arg ? ".index" : "");
+                kiln__slots_lanes(e->problem, e->schedule, inst->domain), kiln__slots_begin(e, i), i,
+                kiln__spell_identity(e, &reduction), arg ? "" : "(void)at, ", take, arg ? ".index" : "");
 }
 
 void kiln__emit_block_states(const kiln__emitter *e) {

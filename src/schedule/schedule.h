@@ -318,8 +318,8 @@ int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int6
 int64_t kiln__sorted_columns(const kiln__ir *ir, int64_t columns, uint32_t inst);
 /* Bytes of a value for each of so many columns, of what an instruction is made of. */
 int64_t kiln__slots_of_values(const kiln__ir *ir, int64_t columns, uint32_t inst);
-/* How many blocks so many columns are. */
-int64_t kiln__slots_of(const kiln__problem *problem, int64_t columns, int64_t block);
+/* Lanes of a warp that share a block of so many columns. */
+int kiln__slots_lanes(const kiln__problem *problem, const kiln__schedule *schedule, int64_t block);
 
 /* For a >= 0, b > 0: up to INT64_MAX, so not by (a + b - 1) / b. */
 static inline int64_t kiln__divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }

@@ -11,13 +11,23 @@
     8192 /* of a row in which blocks alone are reduced: longer ones are split among blocks of threads */
 #define MOST_CHUNKS 65535 /* of a grid's second dimension */
 #define MOST_THREADS 512
+#define LEAST_LANES 4        /* that share a block of columns */
 #define MERGED_COLUMNS 8     /* of a thread, in rows that are sorted */
 #define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
 #define REGISTER_ELEMENTS 64 /* of a thread */
 
-int64_t kiln__slots_of(const kiln__problem *problem, int64_t columns, int64_t block) {
+/* How many blocks so many columns are. */
+static int64_t slots_of(const kiln__problem *problem, int64_t columns, int64_t block) {
     const int64_t axis = problem->uneven_columns > 0 ? kiln__least(problem->uneven_columns, columns) : columns;
     return axis > 0 ? columns / axis * kiln__divide_up(axis, block) : 0;
+}
+
+/* So few that all threads have one, as far as there are columns. */
+int kiln__slots_lanes(const kiln__problem *problem, const kiln__schedule *s, int64_t block) {
+    const int64_t blocks = slots_of(problem, problem->cols, block);
+    int lanes = 1;
+    while (lanes < 32 && 2 * lanes <= block && (lanes < LEAST_LANES || blocks * lanes < s->team.threads)) lanes *= 2;
+    return lanes;
 }
 
 static int64_t in_sixteens(int64_t bytes) { return kiln__divide_up(bytes, 16) * 16; }
@@ -44,7 +54,7 @@ static int64_t bytes_of_order(const kiln__ir *ir, int64_t columns, uint32_t inst
 static int64_t room_of(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t i) {
     const kiln__inst *inst = &ir->insts[i];
     if (inst->op == KILN__OP_BLOCK_REDUCE)
-        return in_sixteens(kiln__slots_of(problem, columns, inst->domain) * kiln__ctype_bytes(inst->type));
+        return in_sixteens(slots_of(problem, columns, inst->domain) * kiln__ctype_bytes(inst->type));
     if (inst->op == KILN__OP_ORDER) return bytes_of_order(ir, columns, i);
     return kiln__carries(ir, inst) ? kiln__slots_of_values(ir, columns, i) : 0;
 }

@@ -64,7 +64,7 @@ struct kiln_block2 {
     }
     typedef float value;
     typedef float result;
-    static constexpr int columns = 100, lanes = 32, place = 102416;
+    static constexpr int columns = 100, lanes = 4, place = 102416;
     static KILN_MEMBER kiln_block2 identity() { return {(-kiln_infinity())}; }
     KILN_MEMBER void take(value v, int at)
     {

@@ -77,7 +77,7 @@ struct kiln_block11 {
     }
     typedef float value;
     typedef float result;
-    static constexpr int columns = 100, lanes = 32, place = 4944;
+    static constexpr int columns = 100, lanes = 8, place = 4944;
     static KILN_MEMBER kiln_block11 identity() { return {0.0f}; }
     KILN_MEMBER void take(value v, int at)
     {
