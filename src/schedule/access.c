@@ -116,6 +116,11 @@ int kiln__access_width(const kiln__problem *problem, const kiln__operand *operan
     return kiln__dividing_rows(problem, operand, access);
 }
 
+int kiln__shifted_width(const kiln__operand *operand, int elements) {
+    const int size = (int)kiln_type_size(operand->type), widest = (int)kiln__least(KILN__ACCESS_BYTES / size, elements);
+    return operand->alignment >= widest && elements * size >= 4 ? widest : 0;
+}
+
 int kiln__run_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
     span where = span_of(problem, operand);
     if (problem->layout != KILN__LAYOUT_FLAT || !where.rank || !steps_by_one(&where)) return 1;

@@ -27,6 +27,10 @@ int64_t kiln__row_phase(const kiln__problem *problem, const kiln__operand *opera
  * side. */
 int kiln__access_width(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s);
 
+/* Of an operand of which accesses of so many elements begin anywhere: how many have the aligned ones that are shifted
+ * into place, by words; 0: it cannot be. */
+int kiln__shifted_width(const kiln__operand *operand, int elements);
+
 /* Where a vector of a flat array may cross the end of the operand's innermost run: how many of its elements, from
  * multiples of as many on, never do. */
 int kiln__run_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s);

@@ -6,13 +6,12 @@
 #include "base/types.h"
 #include "schedule/access.h"
 
-#define MOST_REGISTER_BYTES 256      /* of a thread's vectors: a quarter of its registers */
-#define MOST_SHARED_STEPS 32         /* of a thread's vectors in shared memory: more threads could have them */
-#define LEAST_CHUNK_STEPS 2          /* of a thread, where a row is cut into chunks */
-#define MOST_CHUNKS 1024             /* each block of the next launch reads the results of all */
-#define MOST_TILE_ROWS 2048          /* rows that a tile has at once */
-#define LEAST_SHARING_THREADS 128    /* of each of several blocks that share rows: they wait for one another */
-#define LEAST_BLOCK_BYTES (4 * 1024) /* tiles of less are all edges */
+#define MOST_REGISTER_BYTES 256   /* of a thread's vectors: a quarter of its registers */
+#define MOST_SHARED_STEPS 32      /* of a thread's vectors in shared memory: more threads could have them */
+#define LEAST_CHUNK_STEPS 2       /* of a thread, where a row is cut into chunks */
+#define MOST_CHUNKS 1024          /* each block of the next launch reads the results of all */
+#define MOST_TILE_ROWS 2048       /* rows that a tile has at once */
+#define LEAST_SHARING_THREADS 128 /* of each of several blocks that share rows: they wait for one another */
 
 /* What a member of the pins may be. */
 typedef struct choices {
@@ -165,7 +164,7 @@ static void list_block(lister *l, int threads, int cluster, int width) {
 }
 
 static void list_blocks(lister *l, int width) {
-    const choices threads = powers(l->pins->threads, 64, KILN__MOST_THREADS), blocks = clusters(l);
+    const choices threads = powers(l->pins->threads, 32, KILN__MOST_THREADS), blocks = clusters(l);
     for (int i = 0; i < threads.count; i++)
         for (int j = 0; j < blocks.count; j++) list_block(l, threads.of[i], blocks.of[j], width);
 }
@@ -222,9 +221,7 @@ static void list_tiles(lister *l) {
     const choices lanes = powers(l->pins->threads, 1, 32), rows = powers(l->pins->rows_per_block, 4, MOST_TILE_ROWS);
     for (int i = 0; i < lanes.count * rows.count; i++) {
         const int lane = lanes.of[i % lanes.count], row = rows.of[i / lanes.count];
-        const int64_t bytes = kiln__row_tile_bytes(l->problem, row);
-        const bool worth = l->problem->cols >= lane && bytes >= LEAST_BLOCK_BYTES;
-        if (worth || l->any) list_tile(l, lane, row);
+        if (l->problem->cols >= lane || l->any) list_tile(l, lane, row);
     }
 }
 

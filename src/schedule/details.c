@@ -24,7 +24,7 @@ static bool rematerialises(const kiln__ir *ir, const kiln__problem *problem, con
     int staged = 0;
     for (int o = 0; o < problem->input_count; o++) staged += s->tensors[o].staged;
     return s->staging.kind == KILN__STAGING_REGISTERS && kiln__layout_of(s) == KILN__LAYOUT_INNER &&
-           ir->phase_count > 0 && staged == 1 && !kiln__row_of(s)->invariant_inputs && s->vector_width >= 4;
+           ir->phase_count > 0 && staged == 1 && !kiln__row_of(s)->invariant_inputs;
 }
 
 /* A value that takes more instructions than moving it, twice over, is worth a register, as long as a thread has enough.

@@ -44,10 +44,9 @@ static void set_transpose_threads(const kiln__problem *problem, const kiln__pins
     s->team.threads_per_row = side;
 }
 
-/* An input of which accesses of so many elements begin anywhere: aligned ones are shifted into place, by words. */
 static void shift(const kiln__operand *operand, int elements, kiln__access *access) {
-    const int size = (int)kiln_type_size(operand->type), widest = (int)kiln__least(KILN__ACCESS_BYTES / size, elements);
-    access->shifted = access->width < widest && operand->alignment >= widest && elements * size >= 4;
+    const int widest = kiln__shifted_width(operand, elements);
+    access->shifted = access->width < widest;
     if (access->shifted) access->width = widest;
 }
 

@@ -99,11 +99,11 @@ static bool is_as_fast(const placed *a, const placed *first) {
     return a->tight == first->tight && a->ranked.slowdown <= ALIKE * first->ranked.slowdown;
 }
 
-/* By a tenth at least, of schedules that differ in little else: functions that are called make code shorter, but no
- * faster; rows that are cut take a launch and partial results besides; of rows' ends the estimate is rough. */
+/* Of schedules that differ in little else: functions that are called make code shorter, but no faster; rows that are
+ * cut take a launch and partial results besides; of rows' ends the estimate is rough. */
 static bool is_shorter(const kiln__schedule *a, const kiln__schedule *b) {
     if (a->split.chunks != b->split.chunks || a->edges != b->edges || a->code.inlining > b->code.inlining) return false;
-    return 10 * a->code.instructions < 9 * b->code.instructions;
+    return a->code.instructions < b->code.instructions;
 }
 
 /* The candidate, whole. One that is too large to be compiled stays one: who chooses it is told. */

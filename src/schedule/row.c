@@ -187,14 +187,10 @@ static void prefetch_invariants(const kiln__given *g, kiln__schedule *s) {
 static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
     const kiln__operand *operand = &problem->operands[o];
     kiln__access *access = &s->tensors[o];
-    const int size = (int)kiln_type_size(operand->type);
-    const int widest = (int)kiln__least(KILN__ACCESS_BYTES / size, s->vector_width);
+    const bool shifts = s->edges == KILN__EDGES_MASKED && !operand->follows_rows && operand->contiguous_columns;
     access->width = kiln__access_width(problem, operand, s);
-    const bool wide = operand->contiguous_columns && s->vector_width * size >= 8 && operand->alignment >= widest;
-    if (s->edges == KILN__EDGES_MASKED && !operand->follows_rows && wide && !access->width) {
-        access->shifted = true;
-        access->width = widest;
-    }
+    access->shifted = shifts && !access->width && kiln__shifted_width(operand, s->vector_width);
+    if (access->shifted) access->width = kiln__shifted_width(operand, s->vector_width);
 }
 
 /* The ends of rows in registers that begin anywhere in a vector, element by element rather than by masks, which are

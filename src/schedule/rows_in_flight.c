@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several rows in flight: a group that works on several rows at once reads what all rows share once for them. */
 #include "base/types.h"
+#include "schedule/access.h"
 #include "schedule/build.h"
 
 #define MOST_EXCHANGED 16384 /* bytes of what warps and blocks exchange, of all rows */
@@ -8,10 +9,7 @@
 
 /* Unaligned rows: whole vectors of the rows', or, of what all rows share, two that are shifted into place. */
 static bool suits_unaligned(const kiln__operand *operand, int vector_width) {
-    const int size = (int)kiln_type_size(operand->type);
-    const int widest = (int)kiln__least(KILN__ACCESS_BYTES / size, vector_width);
-    return operand->contiguous_columns &&
-           (operand->follows_rows || (operand->alignment >= widest && vector_width * size >= 8));
+    return operand->contiguous_columns && (operand->follows_rows || kiln__shifted_width(operand, vector_width));
 }
 
 /* An input of one value per row would be read once more, when an output may have taken its place. */

@@ -115,7 +115,7 @@ typedef struct kiln__split {
 
 /* Reductions across rows: each block strides over the rows and accumulates in shared memory; a second launch combines
  * what the blocks have, always in the same order. */
-#define KILN__TOTAL_WARPS 8    /* of a block of that launch, which add up what different blocks have ... */
+#define KILN__TOTAL_WARPS 32   /* of a block of that launch, which add up what different blocks have ... */
 #define KILN__TOTAL_COLUMNS 32 /* ... of as many columns as a warp has lanes */
 typedef struct kiln__across_plan {
     int blocks; /* at most; of the architecture's typical device, so that it decides the bits alone; 0: there are none

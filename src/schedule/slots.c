@@ -11,7 +11,6 @@
     8192 /* of a row in which blocks alone are reduced: longer ones are split among blocks of threads */
 #define MOST_CHUNKS 65535 /* of a grid's second dimension */
 #define MOST_THREADS 512
-#define LEAST_LANES 4        /* that share a block of columns */
 #define MERGED_COLUMNS 8     /* of a thread, in rows that are sorted */
 #define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
 #define REGISTER_ELEMENTS 64 /* of a thread */
@@ -26,7 +25,7 @@ static int64_t slots_of(const kiln__problem *problem, int64_t columns, int64_t b
 int kiln__slots_lanes(const kiln__problem *problem, const kiln__schedule *s, int64_t block) {
     const int64_t blocks = slots_of(problem, problem->cols, block);
     int lanes = 1;
-    while (lanes < 32 && 2 * lanes <= block && (lanes < LEAST_LANES || blocks * lanes < s->team.threads)) lanes *= 2;
+    while (lanes < 32 && 2 * lanes <= block && blocks * lanes < s->team.threads) lanes *= 2;
     return lanes;
 }
 

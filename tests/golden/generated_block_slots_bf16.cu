@@ -100,7 +100,7 @@ struct kiln_block15 {
     }
     typedef float value;
     typedef kiln_i64 result;
-    static constexpr int columns = 7, lanes = 4, place = 5008;
+    static constexpr int columns = 7, lanes = 1, place = 5008;
     static KILN_MEMBER kiln_block15 identity() { return {kiln_arg<float>::none((-kiln_infinity()))}; }
     KILN_MEMBER void take(value v, int at)
     {

@@ -34,7 +34,7 @@ struct kiln_staged {
     kiln_vector<float, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_load<2>(in_x, row.in_x + col);
+        kiln_load<4>(in_x, row.in_x + col);
     }
 };
 
@@ -116,7 +116,7 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 #define KILN_ACROSS_BLOCKS 528
 #define KILN_ACROSS_OFFSET 0
 #define KILN_ACROSS_BYTES 4032
-#define KILN_TOTAL_WARPS 8
+#define KILN_TOTAL_WARPS 32
 /* Values of all rows: where they are among a row's, and how many. */
 struct kiln_total6 {
     typedef float type;
@@ -157,6 +157,7 @@ KILN_DEVICE void kiln_add_row(const kiln_arguments &args, kiln_i64 index)
     phase1.clear();
     staging.each_vector(row, phase1);
     kiln_after1(row, kiln_all_reduce(phase1));
+    staging.rematerialise();
     kiln_finish finish;
     staging.each_vector(row, finish);
     kiln_row_barrier();
