@@ -15,12 +15,14 @@ static bool have_row_values(const kiln__problem *problem, int first, int count) 
     return have;
 }
 
-/* A thread for each chunk, in whole warps, as far as there is room for what they exchange: from the chunks alone, like
- * the bits of a row. */
+/* A warp for few chunks, else as many threads as there are, and as have room for what they exchange: from the chunks
+ * alone, like the bits of a row. Blocks are of 128 threads at least, and those of a row's columns are for one row,
+ * unless it has a warp. */
 static int final_threads_of(const kiln__ir *ir, const kiln__schedule *s) {
     const bool outer = kiln__layout_of(s) == KILN__LAYOUT_OUTER;
+    const int few = outer ? 32 : 128, most = outer ? 256 : KILN__MOST_THREADS;
     const int64_t exchanged = kiln__schedule_exchanged(s, ir) * (outer ? s->vector_width : 1);
-    int threads = kiln__power_of_two_from(kiln__greatest(s->split.chunks, 32), KILN__MOST_THREADS);
+    int threads = s->split.chunks <= few ? 32 : kiln__power_of_two_from(s->split.chunks, most);
     while (threads > 32 && kiln__greatest(threads, 128) / 32 * exchanged > KILN__MOST_STATIC_BYTES) threads /= 2;
     return threads;
 }

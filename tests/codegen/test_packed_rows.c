@@ -36,7 +36,8 @@ static const packed_case cases[] = {
     /* What does not lie side by side, or not aligned. */
     {"s = sum(x)", "0", "f16[20,135] f16[135]", "vector 1 x 5, 64 rows per block",
      "threads 4, registers, vector 1, rows 64, cluster 1, splits 1, phased, runs", false},
-    {"s = sum(x)", "0", "f16[20,130] f16[130]", "runs of 2", NULL, false},
+    {"s = sum(x)", "0", "f16[20,130] f16[130]", "runs of 2",
+     "threads 4, registers, vector 8, rows 256, cluster 1, splits 1, phased, runs", false},
     {"s = sum(x)", "0", "f32[20,136]@4 f32[136]", "vector 1 x ", NULL, false},
     {"s = sum(x)", "0", "f16[20,135]{136,1} f16[135]", "vector 8 x 5, 256 rows per block, masked",
      "threads 4, registers, vector 8, rows 256, cluster 1, splits 1, phased, runs", false},

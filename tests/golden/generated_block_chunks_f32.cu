@@ -46,7 +46,7 @@ struct kiln_staged {
 [kernel_sources/staging_none.cuh]
 
 #define KILN_BLOCK_VALUES 0
-#define KILN_BLOCK_APART 3201
+#define KILN_BLOCK_APART 6401
 #define KILN_BLOCK_AXIS 30050
 #define KILN_BLOCK_AXES 1
 [kernel_sources/block_slots.cuh]
@@ -64,7 +64,7 @@ struct kiln_block2 {
     }
     typedef float value;
     typedef float result;
-    static constexpr int columns = 100, lanes = 1, place = 25616;
+    static constexpr int columns = 100, lanes = 1, place = 51216;
     static KILN_MEMBER kiln_block2 identity() { return {(-kiln_infinity())}; }
     KILN_MEMBER void take(value v, int at)
     {

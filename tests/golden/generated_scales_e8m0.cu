@@ -95,7 +95,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_e4m3, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y1, out_y);
-        kiln_store<8>(out_y, row.out_y + col);
+        kiln_store<16>(out_y, row.out_y + col);
     }
 };
 
