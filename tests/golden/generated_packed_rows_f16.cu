@@ -66,21 +66,10 @@ struct kiln_staged {
     {
         kiln_fetch_rows<1>(in_x, row.in_x, kiln_offset_in_x(row.args, col), span);
     }
-    static KILN_MEMBER void copy(unsigned char *shared, int slot, const kiln_row &row, kiln_index col, const kiln_span &span)
-    {
-        {
-            kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> *to = reinterpret_cast<kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> *>(shared + 0) + slot;
-            kiln_fetch_rows_async<1>(to, row.in_x, kiln_offset_in_x(row.args, col), span);
-        }
-    }
-    KILN_MEMBER void recall(const unsigned char *shared, int slot)
-    {
-        in_x = reinterpret_cast<const kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> *>(shared + 0)[slot];
-    }
 };
 
 [kernel_sources/stream.cuh]
-[kernel_sources/staging_shared.cuh]
+[kernel_sources/staging_none.cuh]
 
 struct kiln_state0 {
     static constexpr bool ordered = false;
@@ -191,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     staging.fill(row);
     kiln_phase0 phase0;
     phase0.clear();
-    staging.reduce_arriving(row, phase0);
+    staging.each_vector(row, phase0);
     kiln_after0(row, kiln_all_reduce(phase0, row));
     if (row.count[0] == 0) return;
     kiln_finish finish;

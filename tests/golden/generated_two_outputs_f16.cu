@@ -28,7 +28,7 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 511;
     row.out_m = args.out_m + row.index * 1;
     row.out_y = args.out_y + row.index * 511;
-    row.head = (int)(row.index * -3 & (KILN_VECTOR_WIDTH - 1));
+    row.head = (int)(row.index * -7 & (KILN_VECTOR_WIDTH - 1));
 }
 
 /* One vector of columns of the inputs that stay with the row, as stored. */
@@ -36,7 +36,7 @@ template <int N> struct kiln_staged_of {
     kiln_vector<kiln_f16, N> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_load<4>(in_x, row.in_x + col);
+        kiln_load<8>(in_x, row.in_x + col);
     }
 };
 typedef kiln_staged_of<KILN_VECTOR_WIDTH> kiln_staged;
@@ -88,7 +88,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_f16, N> out_y;
         kiln_narrow_vector(y1, out_y);
-        kiln_store<4>(out_y, row.out_y + col);
+        kiln_store<8>(out_y, row.out_y + col);
     }
 };
 
