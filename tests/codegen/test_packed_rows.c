@@ -167,7 +167,8 @@ static const packed_case cases[] = {
      false}, /* gaps in its state */
     {"s = argmax(x)", "0", "i8[400,30] i64[30]", "cluster 16, block 32",
      "threads 2, registers, vector 2, rows 32, cluster 16, splits 1, phased, runs", false},
-    {FIRST, "0", "i32[777,40] i32[40]", "cluster 4, block 128, shared", "cluster 4, threads 8, shared", false},
+    {FIRST, "0", "i32[777,40] i32[40]", "cluster 4, block 128, shared",
+     "cluster 4, threads 8, shared, vector 4, rows 64", false},
     /* Read once, by several blocks. */
     {"s = sum(x)", "0", "f16[1000,64] f16[64]",
      "cluster 8, block 128, registers, outer, vector 8 x 8, 64 rows per block",

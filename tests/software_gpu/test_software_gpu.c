@@ -23,12 +23,16 @@
 
 static software_device device;
 
+/* Kernels stay loaded for the life of a context, planted ones too, and so do its pins. */
+static void open_anew(void) {
+    assert_int_equal(software_device_close(&device), KILN_OK);
+    assert_int_equal(software_device_open(NULL, &device), KILN_OK);
+}
+
 /* Counts what five orders of threads came to; message: of the last that was not right. */
 static void run_orders(const software_case *test, int *right, int *caught, char *message, size_t size) {
     *right = *caught = 0;
-    /* Kernels stay loaded for the life of a context, planted ones too. */
-    assert_int_equal(software_device_close(&device), KILN_OK);
-    assert_int_equal(software_device_open(NULL, &device), KILN_OK);
+    open_anew();
     for (uint64_t seed = 1; seed <= ORDERS; seed++) {
         kiln_status status = KILN_OK;
         device.gpu.seed(seed);
@@ -47,6 +51,7 @@ static void run_pinned(const char *schedule, const software_case *test, int *rig
     setenv("KILN_SCHEDULE", schedule, 1);
     run_orders(test, right, caught, message, size);
     unsetenv("KILN_SCHEDULE");
+    open_anew();
 }
 
 /* ---- planted faults --------------------------------------------------------------------------------------- */
