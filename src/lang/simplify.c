@@ -19,9 +19,11 @@ static bool is_literal(const kiln__node *node, double value) {
     return kiln__is_literal(node) && kiln__literal_f64(node) == value;
 }
 
+/* A whole number as an integer, if it is one of 64 bits. */
 static uint32_t literal(kiln__rewriter *rewriter, double value) {
-    return kiln__rewrite_literal(rewriter, value == (double)(int64_t)value ? kiln__literal_int((int64_t)value)
-                                                                           : kiln__literal_float(value));
+    const bool fits = value >= -0x1p63 && value < 0x1p63;
+    return kiln__rewrite_literal(rewriter, fits && value == (double)(int64_t)value ? kiln__literal_int((int64_t)value)
+                                                                                   : kiln__literal_float(value));
 }
 
 uint32_t kiln__simplify_op(kiln__rewriter *rewriter, kiln__op op, uint32_t a, uint32_t b) {

@@ -230,6 +230,20 @@ static void a_saved_maximum_is_found_again(void **state) {
     kiln_program_destroy(program);
 }
 
+/* What constants come to may be no number of 64 bits, nor finite. */
+static void constants_may_be_infinite(void **state) {
+    (void)state;
+    static const char *const programs[] = {"d = x - mean(x); y = d * rsqrt(mean(d * d) * 0 + 0e-5)", "y = x / 0 * 3",
+                                           "y = x * 1e300 * 1e300 * 2", "y = 1e19 * x * 3"};
+    for (size_t i = 0; i < COUNT(programs); i++) {
+        kiln_program *program = NULL, *gradient = NULL;
+        assert_int_equal(kiln_program_create(context, programs[i], NULL, &program), KILN_OK);
+        assert_int_equal(kiln_program_gradient(program, NULL, NULL, &gradient), KILN_OK);
+        kiln_program_destroy(gradient);
+        kiln_program_destroy(program);
+    }
+}
+
 static void programs_with_lengths_are_refused(void **state) {
     (void)state;
     kiln_program *program = NULL, *gradient = NULL;
@@ -433,6 +447,7 @@ int main(void) {
         cmocka_unit_test_setup(operators_have_their_slopes, reset),
         cmocka_unit_test_setup(every_operator_has_a_rule_or_a_reason, reset),
         cmocka_unit_test_setup(a_saved_maximum_is_found_again, reset),
+        cmocka_unit_test_setup(constants_may_be_infinite, reset),
         cmocka_unit_test_setup(programs_with_lengths_are_refused, reset),
         cmocka_unit_test_setup(reductions_have_their_slopes, reset),
         cmocka_unit_test_setup(broadcast_inputs_have_sums, reset),
