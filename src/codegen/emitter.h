@@ -23,6 +23,7 @@ typedef struct kiln__emitter {
     const kiln__problem *problem;
     const kiln__schedule *schedule;
     const kiln__arguments *arguments;
+    bool programmatic; /* the first launch waits for what is before it, the last one lets what is behind it begin */
     kiln__text *out, *scratch;
     kiln__arena *arena; /* of what is spelled */
     bool *element;      /* per instruction: has a value for each element, computed inside the loop over a vector */

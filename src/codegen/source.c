@@ -330,7 +330,7 @@ static void describe_problem(kiln__emitter *e) {
 }
 
 kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
-                              const kiln__arguments *arguments, char **out) {
+                              const kiln__arguments *arguments, bool programmatic, char **out) {
     size_t count = ir->count;
     for (uint32_t c = 0; c < ir->combine_count; c++)
         if (ir->combines[c].count > count) count = ir->combines[c].count;
@@ -342,7 +342,7 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
     kiln__inst_list *reductions = kiln__arena_alloc(&arena, ir->phase_count + 1, sizeof *reductions);
     *out = NULL;
     if (flags && first && numbers && reductions) {
-        kiln__emitter e = {.ir = ir, .problem = problem, .schedule = schedule, .arguments = arguments};
+        kiln__emitter e = {.ir = ir, .problem = problem, .schedule = schedule, .arguments = arguments, .programmatic = programmatic};
         e.out = &text;
         e.scratch = &scratch;
         e.arena = &arena;

@@ -47,7 +47,7 @@ kiln_status kiln__prepare_any_shape_for(const kiln__call *call, int arch, kiln__
     out->group = call->group;
     const double start = kiln__now_ms();
     kiln_status status = plan(call->program, call->tensors, call->scalars, &problem, out);
-    out->schedule.programmatic = kiln__call_is_programmatic(call, arch);
+    out->programmatic = kiln__call_is_programmatic(call, arch);
     out->schedule_ms = kiln__now_ms() - start;
     if (!status) status = kiln__prepared_write(out, &problem);
     if (status) kiln__prepared_free(out);

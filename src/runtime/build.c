@@ -71,8 +71,8 @@ kiln_status kiln__prepared_write(kiln__prepared *prepared, const kiln__problem *
     const double start = kiln__now_ms();
     kiln_status status = kiln__arguments_layout(prepared->ir, problem, &prepared->schedule, &prepared->arguments);
     if (!status)
-        status =
-            kiln__source_emit(prepared->ir, problem, &prepared->schedule, &prepared->arguments, &prepared->unexpanded);
+        status = kiln__source_emit(prepared->ir, problem, &prepared->schedule, &prepared->arguments,
+                                   prepared->programmatic, &prepared->unexpanded);
     if (!status && !(prepared->source = kiln__source_expand(prepared->unexpanded))) status = kiln__out_of_memory();
     prepared->emit_ms = kiln__now_ms() - start;
     return status;
@@ -100,7 +100,7 @@ kiln_status kiln__prepare_for(const kiln__call *call, const kiln__device *device
     const double start = kiln__now_ms();
     kiln_status status = build_problem(call->program, call->tensors, call->scalars, out);
     if (!status) status = choose_schedule(call->program->context, device, out);
-    out->schedule.programmatic = kiln__call_is_programmatic(call, device->arch);
+    out->programmatic = kiln__call_is_programmatic(call, device->arch);
     out->schedule_ms = kiln__now_ms() - start;
     if (!status) status = kiln__prepared_write(out, &out->problem);
     if (status) kiln__prepared_free(out);

@@ -256,6 +256,7 @@ typedef struct kiln__prepared {
     kiln__shape shape; /* of this one */
     int attempt;       /* of the candidates that the schedule is */
     kiln_schedule_origin origin;
+    bool programmatic; /* the kernel is one for programmatic dependent launch */
     kiln__arguments arguments;
     char *unexpanded, *source; /* the source before and after the files it names are written out */
     double schedule_ms, emit_ms;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses a schedule: the candidate that the model expects to be the fastest. */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,15 @@ static kiln_status none(const kiln__problem *problem, const kiln__pins *pins, in
     case KILN__LAYOUT_OUTER: return no_columns(pins, attempt);
     default: return no_elements(pins, attempt);
     }
+}
+
+/* A refusal, with the pinned words before it: each may be possible beside others. */
+static kiln_status name_pins(kiln_status status, const kiln__pins *pins) {
+    char words[KILN__PINS_SIZE], sentence[512];
+    if (!status || !kiln__pins_any(pins)) return status;
+    kiln__pins_write(pins, words);
+    snprintf(sentence, sizeof sentence, "%s", kiln_last_error());
+    return kiln__fail(status, "'%s': %s", words, sentence);
 }
 
 /* ---- the model ---- */
@@ -217,7 +227,7 @@ static kiln_status choose_point(const kiln__given *g, const kiln__pins *pins, in
     if (!status) status = take(g, pins, points, count, attempt, out, point, &found);
     free(points);
     if (status) return status;
-    if (!found) return none(g->problem, pins, attempt);
+    if (!found) return name_pins(none(g->problem, pins, attempt), pins);
     out->reason = kiln__pins_any(pins) ? "the caller pinned it" : reason_of(g->problem, attempt);
     return KILN_OK;
 }
@@ -230,7 +240,7 @@ kiln_status kiln__schedule_choose_point(const kiln__ir *ir, const kiln__problem 
                                         const kiln__pins *pins, int attempt, kiln__schedule *out, kiln__pins *point) {
     kiln__given g = {.ir = ir, .problem = problem, .device = device};
     kiln_status status = kiln__traits_find(ir, problem, &g.traits);
-    if (!status) status = check_pins(problem, pins);
+    if (!status) status = name_pins(check_pins(problem, pins), pins);
     return status ? status : choose_point(&g, pins, attempt, out, point);
 }
 

@@ -202,8 +202,6 @@ typedef struct kiln__schedule {
     kiln__passes passes;
     kiln__split split;
     kiln__code code;
-    bool programmatic;  /* the first launch waits in the kernel for what is before it in the stream, and the last one
-                         * lets what is behind it begin */
     char text[160];     /* "lanes 32, registers, inner, vector 8 x 4, 4 rows per block" */
     const char *reason; /* one sentence, static */
     union {             /* by the strategy */

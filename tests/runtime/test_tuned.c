@@ -262,8 +262,8 @@ static void a_record_that_is_wrong_costs_nothing(void **state) {
                                        "the tuned record of 'y = softmax(x)' cannot be read and is ignored: 'no words",
                                        "the tuned record of 'y = softmax(x)' cannot be read and is ignored: 'and more'",
                                        NULL,
-                                       "the tuned record of 'y = softmax(x)' is ignored: no pinned schedule fits",
-                                       "the tuned record of 'y = softmax(x)' is ignored: no pinned schedule fits"};
+                                       "is ignored: 'block 4096': no pinned schedule fits",
+                                       "is ignored: 'lanes 1, registers': no pinned schedule fits"};
     kiln__key key = current_key(f, tensors);
     f->detail = KILN_LOG_DETAIL_INFO;
     for (size_t i = 0; i < COUNT(wrong); i++) {

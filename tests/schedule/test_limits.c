@@ -194,7 +194,12 @@ static void a_pinned_schedule_that_cannot_be_is_refused(void **state) {
         assert_int_equal(kiln_context_create(&options, &context), KILN_OK);
         assert_int_equal(kiln_program_create(context, pinned[i].program, &how, &program), KILN_OK);
         assert_int_equal(kiln_compile(program, tensors, count, NULL, 0, 90, 0, 0, &kernel), KILN_E_UNSUPPORTED);
-        assert_string_equal(kiln_last_error(), pinned[i].sentence);
+        kiln__pins pins;
+        char words[KILN__PINS_SIZE], expected[1024];
+        assert_int_equal(kiln__pins_parse(pinned[i].schedule, &pins), KILN_OK);
+        kiln__pins_write(&pins, words);
+        snprintf(expected, sizeof expected, "'%s': %s", words, pinned[i].sentence);
+        assert_string_equal(kiln_last_error(), expected);
         assert_null(kernel);
         kiln_program_destroy(program);
         kiln_context_destroy(context);

@@ -19,13 +19,13 @@ void kiln__emit_kernel_head(const kiln__emitter *e, uint32_t number, const char 
                 "%s(const __grid_constant__ kiln_arguments args)\n{\n",
                 kiln__schedule_clusters(e->schedule) ? "__cluster_dims__(KILN_BLOCKS_PER_ROW, 1, 1) " : "", bounds,
                 least > 1 ? kiln__spell(e, ", %d", least) : "", number ? kiln__spell(e, "%u", number) : "");
-    if (number ? e->schedule->split.dependent : e->schedule->programmatic) kiln__write(e, "    kiln_launch_wait();\n");
+    if (number ? e->schedule->split.dependent : e->programmatic) kiln__write(e, "    kiln_launch_wait();\n");
     kiln__emit_launch_dependents(e, number);
 }
 
 void kiln__emit_launch_dependents(const kiln__emitter *e, uint32_t number) {
     const bool last = (int)number + 1 == kiln__schedule_launches(e->schedule, e->ir);
-    if (e->schedule->programmatic && last) kiln__write(e, "    kiln_launch_dependents();\n");
+    if (e->programmatic && last) kiln__write(e, "    kiln_launch_dependents();\n");
 }
 
 void kiln__emit_fill(const kiln__emitter *e) {
