@@ -342,7 +342,8 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
     kiln__inst_list *reductions = kiln__arena_alloc(&arena, ir->phase_count + 1, sizeof *reductions);
     *out = NULL;
     if (flags && first && numbers && reductions) {
-        kiln__emitter e = {.ir = ir, .problem = problem, .schedule = schedule, .arguments = arguments, .programmatic = programmatic};
+        kiln__emitter e = {
+            .ir = ir, .problem = problem, .schedule = schedule, .arguments = arguments, .programmatic = programmatic};
         e.out = &text;
         e.scratch = &scratch;
         e.arena = &arena;

@@ -54,8 +54,8 @@ void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem 
                           unsigned char *bytes);
 
 /* The source in unexpanded: the files of kernel_sources/ are named, not written out, so that it is made and compared in
- * microseconds. programmatic: the first launch waits in the kernel for what is before it in the stream, and the last one
- * lets what is behind it begin. The caller frees it. KILN_E_UNSUPPORTED, KILN_E_MEMORY. */
+ * microseconds. programmatic: the first launch waits in the kernel for what is before it in the stream, and the last
+ * one lets what is behind it begin. The caller frees it. KILN_E_UNSUPPORTED, KILN_E_MEMORY. */
 kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
                               const kiln__arguments *arguments, bool programmatic, char **out);
 
