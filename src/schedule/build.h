@@ -26,10 +26,6 @@ bool kiln__column_tile_build(const kiln__given *g, const kiln__pins *point, kiln
 
 /* ---- what builders of rows share: row.c ---- */
 
-/* By how much rows begin behind multiples of a vector, one after another, modulo the vector: where all tensors that a
- * vector covers agree. -1: they do not; -2: there are none. */
-int64_t kiln__rows_phase(const kiln__problem *problem, int width);
-
 /* Vectors of a width that does not divide the columns overhang the rows at both ends. False where they cannot. */
 bool kiln__row_set_vectors(const kiln__given *g, int width, kiln__schedule *s);
 
@@ -51,23 +47,11 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s);
 /* Room for values of all rows, where there are such. False where there is none. */
 bool kiln__row_add_across(const kiln__given *g, kiln__schedule *s);
 
-/* Whether vectors begin before rows do. Where rows have lengths, masks may be for their ends alone. */
-bool kiln__row_overhangs(const kiln__problem *problem, const kiln__schedule *s);
-/* How many vectors a row has, with one that overhangs at its start, where there is such. */
-int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s);
-
 /* Which phases are reduced together, how tensors are read, and what follows from it. */
 void kiln__row_finish(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 
-/* Bytes that a tile of so many rows takes, and whether all its tensors have elements of 2 bytes, which are worked on
- * in pairs: row_tile.c. */
-int64_t kiln__row_tile_bytes(const kiln__problem *problem, int64_t rows);
+/* Whether all tensors of a tile have elements of 2 bytes, which are worked on in pairs: row_tile.c. */
 bool kiln__row_tile_pairs(const kiln__problem *problem);
-
-/* Whether all rows share an input's elements. */
-static inline bool kiln__is_invariant(const kiln__operand *operand) {
-    return operand->own_columns && !operand->follows_rows;
-}
 
 /* ---- what builders of columns share: column.c ---- */
 
@@ -93,23 +77,14 @@ bool kiln__column_is_regular(const kiln__problem *problem);
 /* Whether threads have vectors of the tensor at each column; kiln__column_find has marked what is staged. */
 bool kiln__column_moves(const kiln__problem *problem, const kiln__schedule *s, int tensor);
 
-/* The phases that can be are reduced together: they carry a count of elements, too. */
-void kiln__column_join(const kiln__given *g, kiln__column_facts *f, kiln__schedule *s);
-
 /* How many rows, up to limit, all tensors have side by side wherever a vector of them starts. */
 int kiln__column_run(const kiln__problem *problem, int limit);
 
 /* Whether vectors of `width` rows, more than lie side by side, can be misaligned: begin where memory is aligned. */
 bool kiln__column_misaligns(const kiln__given *g, int width, const kiln__schedule *s);
 
-/* As many neighbouring columns for a thread as make 16 bytes of halves, where outputs have columns side by side; steps
- * become whole lines of them. */
-void kiln__column_transpose(const kiln__column_facts *f, kiln__schedule *s);
-
 /* Neighbouring threads, which have neighbouring rows. */
 int kiln__column_lanes(const kiln__schedule *s);
-/* Bytes of a block's columns; those of rows that are one element over and over count a little. */
-int64_t kiln__column_slab(const kiln__column_facts *f, const kiln__schedule *s);
 
 #define KILN__COLUMN_STATIC_BYTES 40960 /* of shared memory, for what the reductions exchange */
 

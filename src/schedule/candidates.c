@@ -193,7 +193,8 @@ static void list_streams(lister *l, int width) {
 
 static void list_rows_in_flight(lister *l, int width) {
     const choices threads = powers(l->pins->threads, 32, 512), blocks = clusters(l);
-    const choices rows = l->pins->rows_per_block > 1 ? powers(l->pins->rows_per_block, 0, 0) : (choices){3, {2, 3, 4}};
+    const int pinned = l->pins->rows_per_block;
+    const choices rows = pinned > 1 ? (choices){1, {pinned}} : (choices){3, {2, 3, 4}};
     for (int i = 0; i < threads.count * blocks.count && l->traits->invariants; i++) {
         kiln__pins p = point(l, KILN__GROUP_BLOCK, KILN__STAGING_SHARED, threads.of[i % threads.count], width);
         p.cluster = blocks.of[i / threads.count];

@@ -79,7 +79,8 @@ kiln__column_facts kiln__column_find(const kiln__given *g, kiln__schedule *s) {
     return f;
 }
 
-void kiln__column_join(const kiln__given *g, kiln__column_facts *f, kiln__schedule *s) {
+/* The phases that can be are reduced together: they carry a count of elements, too. */
+static void join_phases(const kiln__given *g, kiln__column_facts *f, kiln__schedule *s) {
     s->passes.online = g->traits.online;
     f->slot_bytes += f->count_bytes;
     f->again = f->again && (g->traits.passes > 2 || g->problem->columns_out);
@@ -159,7 +160,9 @@ static bool set_vectors(const kiln__given *g, const kiln__column_facts *f, const
     return true;
 }
 
-void kiln__column_transpose(const kiln__column_facts *f, kiln__schedule *s) {
+/* As many neighbouring columns for a thread as make 16 bytes of halves, where outputs have columns side by side; steps
+ * become whole lines of them. */
+static void set_transpose_width(const kiln__column_facts *f, kiln__schedule *s) {
     enum { WIDTH = 8 };
     if (!f->transposed) return;
     s->steps = kiln__divide_up(s->steps, WIDTH) * WIDTH;
@@ -197,7 +200,8 @@ int kiln__column_slots(const kiln__schedule *s) {
 
 /* ---- where columns stay, chunks, loads ---- */
 
-int64_t kiln__column_slab(const kiln__column_facts *f, const kiln__schedule *s) {
+/* Bytes of a block's columns; those of rows that are one element over and over count a little. */
+static int64_t slab_of(const kiln__column_facts *f, const kiln__schedule *s) {
     const int64_t bytes = (int64_t)f->staged_bytes * s->vector_width;
     return kiln__times(s->steps, s->team.threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES));
 }
@@ -284,14 +288,14 @@ bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__sch
     kiln__column_facts f = kiln__column_find(g, s);
     const int64_t exchanged = kiln__schedule_exchanged(s, g->ir);
     set_team(point, s);
-    if (point->online > 0 && point->staging == KILN__STAGING_NONE && g->traits.online >= 0) kiln__column_join(g, &f, s);
+    if (point->online > 0 && point->staging == KILN__STAGING_NONE && g->traits.online >= 0) join_phases(g, &f, s);
     s->steps = kiln__divide_up(f.cols, s->team.threads_per_row * s->team.blocks_per_row);
-    kiln__column_transpose(&f, s);
+    set_transpose_width(&f, s);
     if (!set_vectors(g, &f, point, s)) return false;
     s->team.rows_per_block = point->rows_per_block;
     s->team.threads = kiln__column_lanes(s) * point->threads;
     if (!are_lanes(s) || s->team.threads > KILN__MOST_THREADS) return false;
-    const int64_t slab = kiln__column_slab(&f, s);
+    const int64_t slab = slab_of(&f, s);
     set_staging(&f, point, slab, s);
     s->column.rank_groups = s->team.blocks_per_row;
     s->team.threads_per_row *= s->team.blocks_per_row;

@@ -64,15 +64,14 @@ static int64_t place(const kiln__problem *problem, int64_t elements, kiln__sched
     int64_t bytes = 0;
     bool taken[KILN_MAX_TENSORS] = {false};
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
-        const int of = input_before(problem, s, o, taken);
+        const int64_t size = (int64_t)kiln_type_size(problem->operands[o].type);
         if (!kiln__column_moves(problem, s, o)) continue;
+        const int of = input_before(problem, s, o, taken);
         s->tensors[o].offset = of >= 0 ? s->tensors[of].offset : (int)bytes;
         if (of >= 0)
             taken[of] = true;
         else
-            bytes +=
-                kiln__divide_up(kiln__times(elements, (int64_t)kiln_type_size(problem->operands[o].type)) + 16, 128) *
-                128;
+            bytes += kiln__divide_up(kiln__times(elements, size) + 16, 128) * 128;
         if (bytes > INT32_MAX / 2) return INT32_MAX / 2;
     }
     return bytes;

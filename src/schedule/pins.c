@@ -76,6 +76,8 @@ bool kiln__pins_agree(const kiln__pins *pins, const kiln__pins *point) {
     return true;
 }
 
+_Static_assert(sizeof(kiln__pins) % sizeof(int) == 0, "all members of the pins are ints");
+
 kiln__pins kiln__pins_complete(const kiln__pins *pins, const kiln__pins *others) {
     kiln__pins all = *others;
     for (size_t field = 0; field < sizeof all; field += sizeof(int))

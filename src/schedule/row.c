@@ -12,7 +12,9 @@
 
 /* ---- vectors, and what is staged ---- */
 
-int64_t kiln__rows_phase(const kiln__problem *problem, int width) {
+/* By how much rows begin behind multiples of a vector, one after another, modulo the vector: where all tensors that a
+ * vector covers agree. -1: they do not. */
+static int64_t rows_phase(const kiln__problem *problem, int width) {
     int64_t phase = NO_PHASE;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
@@ -30,7 +32,7 @@ bool kiln__row_set_vectors(const kiln__given *g, int width, kiln__schedule *s) {
     const bool lengths = g->problem->lengths;
     if (width < g->problem->least_vector) return false;
     if (g->problem->cols % width == 0 && !lengths) return true;
-    int64_t phase = kiln__rows_phase(g->problem, width);
+    int64_t phase = rows_phase(g->problem, width);
     if (phase == NO_PHASE && lengths) phase = 0;
     const bool masks = lengths || (g->problem->cols >= width && !s->passes.ordered);
     if (phase < 0 || (phase > 0 && s->passes.ordered) || !masks || g->problem->packed) return false;
@@ -45,18 +47,20 @@ int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s) {
     for (int o = 0; o < problem->input_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         s->tensors[o].staged = operand->own_columns && operand->follows_rows;
-        s->row.invariant_inputs += kiln__is_invariant(operand);
+        s->row.invariant_inputs += operand->own_columns && !operand->follows_rows;
         if (s->tensors[o].staged) bytes += s->vector_width * (int)kiln_type_size(operand->type);
     }
     return bytes;
 }
 
-bool kiln__row_overhangs(const kiln__problem *problem, const kiln__schedule *s) {
+/* Whether vectors begin before rows do. Where rows have lengths, masks may be for their ends alone. */
+static bool overhangs(const kiln__problem *problem, const kiln__schedule *s) {
     return s->edges == KILN__EDGES_MASKED && !(problem->lengths && s->row.row_phase == 0);
 }
 
-int64_t kiln__row_vectors(const kiln__problem *problem, const kiln__schedule *s) {
-    const int64_t overhanging = kiln__row_overhangs(problem, s);
+/* How many vectors a row has, with one that overhangs at its start, where there is such. */
+static int64_t vectors_of(const kiln__problem *problem, const kiln__schedule *s) {
+    const int64_t overhanging = overhangs(problem, s);
     const int64_t vectors = kiln__divide_up(problem->cols - overhanging, s->vector_width) + overhanging;
     return kiln__greatest(vectors, 1);
 }
@@ -102,7 +106,7 @@ static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedu
     team->threads_per_row = point->threads * team->blocks_per_row;
     team->threads = team->group == KILN__GROUP_LANES ? LANES_BLOCK : point->threads;
     team->rows_per_block = team->group == KILN__GROUP_LANES ? LANES_BLOCK / point->threads : 1;
-    s->steps = kiln__divide_up(kiln__row_vectors(g->problem, s), team->threads_per_row);
+    s->steps = kiln__divide_up(vectors_of(g->problem, s), team->threads_per_row);
     if (s->passes.scans && team->blocks_per_row > 1) return false;
     /* Of no columns one thread has what the user's combine begins with. */
     if (s->passes.ordered && g->problem->cols == 0 && team->threads_per_row > 1) return false;
@@ -189,8 +193,9 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
     kiln__access *access = &s->tensors[o];
     const bool shifts = s->edges == KILN__EDGES_MASKED && !operand->follows_rows && operand->contiguous_columns;
     access->width = kiln__access_width(problem, operand, s);
-    access->shifted = shifts && !access->width && kiln__shifted_width(operand, s->vector_width);
-    if (access->shifted) access->width = kiln__shifted_width(operand, s->vector_width);
+    const int widest = shifts && !access->width ? kiln__shifted_width(operand, s->vector_width) : 0;
+    access->shifted = widest > 0;
+    if (access->shifted) access->width = widest;
 }
 
 /* The ends of rows in registers that begin anywhere in a vector, element by element rather than by masks, which are

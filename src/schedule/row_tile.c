@@ -16,12 +16,14 @@ static bool stores_runs(const kiln__problem *problem) {
     return false;
 }
 
-/* Whether rows differ in what is read or written of each column. */
+/* Whether each row has something of its own to be read or written for each column. */
+static bool is_of_rows(const kiln__operand *operand) {
+    return operand->per_element && (operand->output || operand->follows_rows);
+}
+
 static bool has_elements_of_rows(const kiln__problem *problem) {
-    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
-        const kiln__operand *operand = &problem->operands[o];
-        if (operand->per_element && (operand->output || operand->follows_rows)) return true;
-    }
+    for (int o = 0; o < problem->input_count + problem->output_count; o++)
+        if (is_of_rows(&problem->operands[o])) return true;
     return false;
 }
 
@@ -68,16 +70,10 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
     return bytes;
 }
 
-int64_t kiln__row_tile_bytes(const kiln__problem *problem, int64_t rows) {
-    kiln__schedule unused = {0};
-    return place(problem, rows, &unused);
-}
-
 bool kiln__row_tile_pairs(const kiln__problem *problem) {
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        if (operand->per_element && (operand->follows_rows || operand->output) && kiln_type_size(operand->type) != 2)
-            return false;
+        if (is_of_rows(operand) && kiln_type_size(operand->type) != 2) return false;
     }
     return true;
 }
