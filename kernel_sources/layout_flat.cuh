@@ -2,23 +2,96 @@
 /* Layout: no reduction. The tensors are one flat array of args.elements; a thread owns KILN_STEPS vectors of its
  * block's share. A "column" is an element's index in the whole array. */
 
+/* KILN_SHIFTED: vectors begin where the first output's accesses do, the first of them row.shift elements before the
+ * array. */
+#ifdef KILN_SHIFTED
+#define KILN_SHIFT(row) (row).shift
+#define KILN_BEGINS_EARLY true
+#else
+#define KILN_SHIFT(row) 0
+#define KILN_BEGINS_EARLY false
+#endif
+
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
-    return ((kiln_block() * KILN_STEPS + step) * KILN_THREADS + threadIdx.x) * KILN_VECTOR_WIDTH;
+    return ((kiln_block() * KILN_STEPS + step) * KILN_THREADS + threadIdx.x) * KILN_VECTOR_WIDTH - KILN_SHIFT(row);
 }
 
 KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col, kiln_index) { return col < row.args.elements; }
 
-/* Only the last vector of the array can be partial. */
+/* KILN_PITCHED: of every args.pitch elements the first args.filled are the tensors', and nobody has those behind. */
+#ifdef KILN_PITCHED
+template <class I> KILN_DEVICE int kiln_clip_below(I elements) {
+    return elements < 0 ? 0 : elements < KILN_VECTOR_WIDTH ? (int)elements : KILN_VECTOR_WIDTH;
+}
+/* From col on: how many elements are before the next gap, and before the row behind it. */
+KILN_DEVICE void kiln_find_gap(kiln_index col, kiln_divisor pitch, kiln_i64 filled, int &gap, int &next) {
+    const int at = col < 0 ? (int)col : (int)((kiln_u32)col - kiln_divide((kiln_u32)col, pitch) * pitch.divisor);
+    gap = kiln_clip_below((int)filled - at);
+    next = kiln_clip_below((int)pitch.divisor - at);
+}
+KILN_DEVICE void kiln_find_gap(kiln_index col, kiln_i64 pitch, kiln_i64 filled, int &gap, int &next) {
+    const kiln_i64 at = col < 0 ? col : col % pitch;
+    gap = kiln_clip_below(filled - at);
+    next = kiln_clip_below(pitch - at);
+}
+#endif
+
+/* The vector at the array's end can be partial; shifted, the one at its beginning; pitched, those between rows. */
 struct kiln_span {
     int low, high;
+#ifdef KILN_PITCHED
+    int gap, next; /* the elements between two rows */
+#endif
     KILN_MEMBER kiln_span(const kiln_row &row, kiln_index col, kiln_index) {
-        low = 0;
+        low = KILN_BEGINS_EARLY && col < 0 ? (int)-col : 0;
         high = col + KILN_VECTOR_WIDTH > row.args.elements ? (int)(row.args.elements - col) : KILN_VECTOR_WIDTH;
+#ifdef KILN_PITCHED
+        kiln_find_gap(col, row.args.pitch, row.args.filled, gap, next);
+#endif
     }
     static constexpr bool always_whole = false;
-    KILN_MEMBER bool whole() const { return high == KILN_VECTOR_WIDTH; }
-    KILN_MEMBER bool has(int j) const { return j < high; }
+#ifdef KILN_PITCHED
+    KILN_MEMBER bool whole() const { return readable() && gap == KILN_VECTOR_WIDTH; }
+    KILN_MEMBER bool has(int j) const { return low <= j && j < high && (j < gap || j >= next); }
+#else
+    KILN_MEMBER bool whole() const { return readable(); }
+    KILN_MEMBER bool has(int j) const { return (!KILN_BEGINS_EARLY || low <= j) && j < high; }
+#endif
+    KILN_MEMBER bool readable() const { return (!KILN_BEGINS_EARLY || low == 0) && high == KILN_VECTOR_WIDTH; }
 };
+
+#ifdef KILN_SHIFTED
+/* The vector at col of a tensor that lies as the array does, but may begin at any element of an access. */
+template <int W, class T>
+KILN_DEVICE void kiln_fetch_moved(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, const T *p, const kiln_row &row,
+                                  kiln_index col, const kiln_span &span) {
+    const int skip = kiln_skip<W>(p + col);
+    const bool inside = skip == 0 || (col >= skip && col + KILN_VECTOR_WIDTH + W - skip <= row.args.elements);
+    if constexpr (sizeof(T) * W >= 4) {
+        if (span.readable() && inside) {
+            if (skip == 0)
+                kiln_load<W>(vector, p + col);
+            else
+                kiln_load_shifted<W>(vector, p + col, skip);
+            return;
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) vector.set(j, span.has(j) ? p[col + j] : T());
+}
+
+template <int W, class T>
+KILN_DEVICE void kiln_put_moved(const kiln_vector<T, KILN_VECTOR_WIDTH> &vector, T *p, kiln_index col,
+                                const kiln_span &span) {
+    if (span.whole() && kiln_skip<W>(p + col) == 0) {
+        kiln_store<W>(vector, p + col);
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j)
+        if (span.has(j)) p[col + j] = vector.get(j);
+}
+#endif
 
 /* A vector that crosses runs: element by element, or as many in one access as every run is a multiple of. */
 template <int V, class T>
@@ -42,21 +115,19 @@ KILN_DEVICE void kiln_fetch_same(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, cons
     for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) vector.set(j, j < cross.left ? here : there);
 }
 
-/* The same of a run whose elements lie side by side in a tensor that is aligned: two aligned vectors of the run shifted
- * together; at its ends element by element. */
-template <int V, class T>
+#ifdef KILN_SHIFTS
+/* The same of a run whose elements are contiguous: accesses of W elements shifted into place; at its ends element by
+ * element. */
+template <int W, class T>
 KILN_DEVICE void kiln_fetch_shifted(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, const T *p, const kiln_crossing &cross,
                                     const kiln_span &span) {
-    const int skip = (int)(cross.here & (KILN_VECTOR_WIDTH - 1));
-    if (!span.whole() || skip > cross.before || 2 * KILN_VECTOR_WIDTH - skip > cross.left) {
+    const int skip = kiln_skip<W>(p + cross.here), behind = KILN_VECTOR_WIDTH + (skip ? W - skip : 0);
+    if (!span.whole() || skip > cross.before || behind > cross.left)
         kiln_fetch_crossing<1>(vector, p, cross, 1, span);
-        return;
-    }
-    kiln_vector<T, KILN_VECTOR_WIDTH> halves[2];
-    kiln_load<V>(halves[0], p + cross.here - skip);
-    kiln_load<V>(halves[1], p + cross.here - skip + KILN_VECTOR_WIDTH);
-    kiln_join(vector, halves, skip);
+    else
+        kiln_load_shifted<W>(vector, p + cross.here, skip);
 }
+#endif
 
 template <class T>
 KILN_DEVICE void kiln_put_crossing(const kiln_vector<T, KILN_VECTOR_WIDTH> &vector, T *p, const kiln_crossing &cross,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Vectors that begin in the middle of aligned ones. */
+#define KILN_SHIFTS
 
 /* The words `skip` < 2 BY places further on, by halves of it. Each half is a function of its own: as loops in a loop
  * they are unrolled too late, when words have been given places in memory. */
@@ -9,6 +10,26 @@ template <int BY, int COUNT> KILN_DEVICE void kiln_shift_words(kiln_u32 (&word)[
         for (int i = 0; i + BY < COUNT; ++i) word[i] = skip & BY ? word[i + BY] : word[i];
         kiln_shift_words<BY / 2>(word, skip);
     }
+}
+
+/* How many elements an address is behind the access of W of them in which it is. */
+template <int W, class T> KILN_DEVICE int kiln_skip(const T *p) { return (int)((kiln_u64)p / sizeof(T)) & (W - 1); }
+
+/* The vector at p, `skip` elements behind an access of W, of 4 bytes and more: the accesses in which it is, shifted
+ * into place. The last of them is read where it has a part of the vector. */
+template <int W, class T, int N> KILN_DEVICE void kiln_load_shifted(kiln_vector<T, N> &vector, const T *p, int skip) {
+    typedef typename kiln_word<sizeof(T) * W>::type access;
+    constexpr int words = (int)sizeof(T) * N / 4, words_of_access = (int)sizeof(T) * W / 4, count = N / W;
+    const access *const from = reinterpret_cast<const access *>(p - skip);
+    const int bytes = skip * (int)sizeof(T);
+    alignas(16) kiln_u32 word[words + words_of_access];
+#pragma unroll
+    for (int i = 0; i < count; ++i) reinterpret_cast<access *>(word)[i] = kiln_load_word(from + i);
+    reinterpret_cast<access *>(word)[count] = kiln_load_word(from + (skip ? count : 0));
+    kiln_shift_words<words_of_access / 2>(word, bytes / 4);
+#pragma unroll
+    for (int i = 0; i < words; ++i)
+        reinterpret_cast<kiln_u32 *>(&vector)[i] = __funnelshift_r(word[i], word[i + 1], bytes % 4 * 8);
 }
 
 /* The vector that begins `skip` elements into two that lie side by side, of 4 bytes and more. */

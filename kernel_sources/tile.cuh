@@ -22,6 +22,52 @@ template <int V, class T> KILN_DEVICE void kiln_tile_drain(T *to, const unsigned
     if (V > 1 && rest < count) to[rest] = reinterpret_cast<const T *>(shared)[rest];
 }
 
+#ifdef KILN_SHIFTS
+/* The same of elements that begin anywhere: what is on the other side of an aligned access is in two on this one. The
+ * first elements and the last, whose accesses others than the tile's are in, one by one. */
+template <int V, class T> KILN_DEVICE void kiln_tile_fill_shifted(unsigned char *shared, const T *from, int count) {
+    const int skip = kiln_skip<V>(from);
+    if (skip == 0) return kiln_tile_fill<V>(shared, from, count);
+    constexpr int batch = 4; /* under way at once */
+    const int end = (count + skip) / V - 1, whole = end > 1 ? end - 1 : 0;
+    T *const to = reinterpret_cast<T *>(shared);
+#pragma unroll 1
+    for (int first = (int)threadIdx.x; first < whole; first += batch * KILN_THREADS) {
+        kiln_vector<T, V> some[batch];
+#pragma unroll
+        for (int b = 0; b < batch; ++b) {
+            const int i = first + b * KILN_THREADS;
+            kiln_load_shifted<V>(some[b], from + (kiln_i64)((i < whole ? i : first) + 1) * V, skip);
+        }
+#pragma unroll
+        for (int b = 0; b < batch; ++b) {
+            const int i = first + b * KILN_THREADS;
+            if (i < whole) *reinterpret_cast<kiln_vector<T, V> *>(to + (i + 1) * V) = some[b];
+        }
+    }
+    for (int i = (int)threadIdx.x; i < count - whole * V; i += KILN_THREADS) {
+        const int at = i < V ? i : i + whole * V;
+        to[at] = from[at];
+    }
+}
+template <int V, class T> KILN_DEVICE void kiln_tile_drain_shifted(T *to, const unsigned char *shared, int count) {
+    const int skip = kiln_skip<V>(to), head = V - skip;
+    if (skip == 0) return kiln_tile_drain<V>(to, shared, count);
+    const int whole = count > 2 * V ? count / V - 1 : 0;
+    const T *const from = reinterpret_cast<const T *>(shared);
+#pragma unroll 1
+    for (int i = (int)threadIdx.x; i < whole; i += KILN_THREADS) {
+        kiln_vector<T, V> vector;
+        kiln_load_shifted<V>(vector, from + head + i * V, head);
+        kiln_store<V>(vector, to + head + (kiln_i64)i * V);
+    }
+    for (int i = (int)threadIdx.x; i < count - whole * V; i += KILN_THREADS) {
+        const int at = i < head ? i : i + whole * V;
+        to[at] = from[at];
+    }
+}
+#endif
+
 /* A row's columns, by a warp, which lie side by side on both sides. */
 template <class T> KILN_DEVICE void kiln_tile_copy(T *to, const T *from) {
     constexpr int batch = 8; /* under way at once */

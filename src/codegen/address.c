@@ -62,24 +62,49 @@ static void emit_offset(const kiln__emitter *e, int o) {
     kiln__write(e, ";\n}\n\n");
 }
 
-/* kiln_crossing_<operand>: where the elements of a vector of the flat array lie in a tensor. */
+static const char *spell_last_stride(const kiln__emitter *e, int o) {
+    const int last = e->problem->outer_rank - 1;
+    const int64_t stride = e->problem->operands[o].outer_strides[last];
+    return stride == 0 ? "0" : stride == 1 ? "1" : kiln__spell(e, "args.stride%d_%s", last, e->name[o]);
+}
+
+/* Elements between rows, of an operand that may not be read there; "": there are none. */
+static const char *spell_gap(const kiln__emitter *e, int o) {
+    const kiln__problem *p = e->problem;
+    if (!p->pitch || !p->operands[o].outer_strides[p->outer_rank - 1]) return "";
+    return p->wide ? "(args.pitch - args.filled)" : "(args.pitch.divisor - args.filled)";
+}
+
+/* kiln_crossing_<operand>: where the elements of a vector of the flat array lie in a tensor. Of one that begins before
+ * the array, those that it has begin a run. */
 static void emit_crossing(const kiln__emitter *e, int o) {
     const kiln__problem *p = e->problem;
     const int last = p->outer_rank - 1;
-    const bool straight = !last || p->outer[last] % e->schedule->vector_width == 0;
+    const bool shifted = e->schedule->edges == KILN__EDGES_SHIFTED;
+    const bool straight = !last || (p->outer[last] % e->schedule->vector_width == 0 && !shifted);
+    const char *gap = spell_gap(e, o), *early = shifted ? " - early" : "", *stride = spell_last_stride(e, o);
     kiln__write(e, "KILN_DEVICE kiln_crossing kiln_crossing_%s(const kiln_arguments &args, kiln_index index)\n{\n",
                 e->name[o]);
-    kiln__emit_coordinates(e, "index");
+    if (shifted) kiln__write(e, "    const kiln_i64 early = index < 0 ? index : 0; /* before the array */\n");
+    kiln__emit_coordinates(e, shifted ? "(index - early)" : "index");
     kiln__write(e, "    const kiln_i64 here = 0");
     kiln__emit_strided_sum(e, o);
+    if (shifted) kiln__write(e, " + early * %s", stride);
     kiln__write(e, ";\n");
     if (straight && !e->schedule->tensors[o].shifted) {
         kiln__write(e, "    return {here, 0, 0, 2 * KILN_VECTOR_WIDTH};\n}\n\n");
         return;
     }
-    kiln__write(e, "    const kiln_index left = args.extent%d%s - c%d;\n", last, p->wide ? "" : ".divisor", last);
+    kiln__write(e, "    const kiln_index left = args.extent%d%s - c%d%s%s%s;\n", last, p->wide ? "" : ".divisor", last,
+                early, *gap ? " - " : "", gap);
     if (straight)
         kiln__write(e, "    const kiln_i64 there = 0;\n");
+    else if (*gap)
+        kiln__write(e,
+                    "    const kiln_index next = left + %s;\n"
+                    "    const kiln_i64 there = next < KILN_VECTOR_WIDTH ? kiln_offset_%s(args, index + next) - "
+                    "(next - left) * %s : 0;\n",
+                    gap, e->name[o], stride);
     else
         kiln__write(e,
                     "    const kiln_i64 there = left < KILN_VECTOR_WIDTH ? kiln_offset_%s(args, index + left) : 0;\n",
@@ -149,7 +174,6 @@ const char *kiln__spell_crossing(const kiln__emitter *e, int o) {
 }
 
 const char *kiln__spell_run_stride(const kiln__emitter *e, int o) {
-    const int last = e->problem->outer_rank - 1;
-    const int64_t stride = e->problem->operands[o].outer_strides[last];
-    return stride == 0 ? "0" : stride == 1 ? "1" : kiln__spell(e, "row.args.stride%d_%s", last, e->name[o]);
+    const char *stride = spell_last_stride(e, o);
+    return *stride == 'a' ? kiln__spell(e, "row.%s", stride) : stride;
 }

@@ -89,9 +89,12 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
     for (int o = 0; o < operands; o++) add_strides(problem, o, out);
     for (int o = 0; o < operands; o++) add_table(problem, o, out);
     for (int d = 1; d < problem->outer_rank && !all_linear && problem->wide; d++) add(out, KILN__FIELD_EXTENT, 0, d, 8);
+    if (problem->pitch) add(out, KILN__FIELD_FILLED, 0, 0, 8);
+    if (problem->pitch && problem->wide) add(out, KILN__FIELD_PITCH, 0, 0, 8);
     add_sizes(ir, problem, out);
     add_scalars(ir, true, out);
     add_scalars(ir, false, out);
+    if (problem->pitch && !problem->wide) add(out, KILN__FIELD_PITCH_DIVISOR, 0, 0, 12);
     for (int d = 1; d < problem->outer_rank && !all_linear && !problem->wide; d++)
         add(out, KILN__FIELD_DIVISOR, 0, d, 12);
     return finish(out);
@@ -128,11 +131,15 @@ void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem 
         case KILN__FIELD_TABLE_ROWS: value = problem->operands[field->index].table.rows; break;
         case KILN__FIELD_TABLE_PITCH: value = problem->operands[field->index].table.stride; break;
         case KILN__FIELD_SIZE: value = problem->sizes[field->dim]; break;
+        case KILN__FIELD_FILLED: value = problem->filled; break;
+        case KILN__FIELD_PITCH: value = problem->pitch; break;
         case KILN__FIELD_EXTENT: value = problem->outer[field->dim]; break;
         case KILN__FIELD_SHAPE: memcpy(bytes + field->offset, shape, sizeof *shape); continue;
         case KILN__FIELD_STRIDES: fill_strides(shape, problem, field->index, bytes + field->offset); continue;
         case KILN__FIELD_DIVISOR:
-            divisor_of((uint32_t)problem->outer[field->dim], divisor);
+        case KILN__FIELD_PITCH_DIVISOR:
+            divisor_of((uint32_t)(field->kind == KILN__FIELD_DIVISOR ? problem->outer[field->dim] : problem->pitch),
+                       divisor);
             memcpy(bytes + field->offset, divisor, sizeof divisor);
             continue;
         default: continue;

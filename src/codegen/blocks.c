@@ -68,6 +68,12 @@ static void mark_elements(const kiln__emitter *e, uint32_t value, bool *marked) 
     }
 }
 
+void kiln__emit_shared_numbers(const kiln__emitter *e, const bool *which) {
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (which[i] && !kiln__is_loaded(e, i) && kiln__shares_numbers(e, i))
+            kiln__write(e, "        kiln_uniforms u%u;\n", i);
+}
+
 void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool keeps) {
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!which[i] || !e->element[i] || kiln__is_block_value(e, i) || kiln__op_is_literal(e->ir->insts[i].op))
@@ -84,6 +90,7 @@ static void emit_reduction(const kiln__emitter *e, uint32_t i, bool *marked) {
     const char *r = kiln__spell(e, "block%u.r", i);
     const int lanes = (int)e->ir->insts[i].domain / e->schedule->vector_width;
     mark_elements(e, reduction.args[0], marked);
+    kiln__emit_shared_numbers(e, marked);
     kiln__write(e, "        kiln_block%u block%u = {%s};\n%s        for (int j = 0; j < %s; ++j) {\n", i, i,
                 kiln__spell_identity(e, &reduction), kiln__unrolled(e), e->width);
     kiln__emit_element_values(e, marked, false);

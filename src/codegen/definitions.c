@@ -101,6 +101,8 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     emit_flag(e, s->evict_first_rows != 0, "KILN_POLICIES");
     emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");
     emit_flag(e, e->problem->lengths, "KILN_LENGTHS");
+    emit_flag(e, s->edges == KILN__EDGES_SHIFTED, "KILN_SHIFTED");
+    emit_flag(e, e->problem->pitch != 0, "KILN_PITCHED");
     emit_flag(e, e->problem->offsets >= 0, "KILN_OFFSETS");
     EMIT_IF(kiln__column_of(s)->tile_rows, {"KILN_TILE_ROWS", kiln__column_of(s)->tile_rows},
             {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->ranks_per_thread},

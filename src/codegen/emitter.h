@@ -131,6 +131,8 @@ const char *kiln__spell_slot(const kiln__emitter *e, uint32_t inst, const char *
 const char *kiln__cxx_divisor(const kiln__emitter *e, uint32_t divisor);
 /* Whether the operator is written where it is used, and has no name. */
 bool kiln__op_is_literal(kiln__op op);
+/* Whether it is a random number whose seed all of a vector's elements have: neighbours are made together. */
+bool kiln__shares_numbers(const kiln__emitter *e, uint32_t i);
 /* The functions that the program calls. */
 void kiln__emit_called(const kiln__emitter *e);
 
@@ -227,6 +229,8 @@ bool kiln__emit_finish_row(const kiln__emitter *e);
 void kiln__emit_block_states(const kiln__emitter *e);
 /* Before the loop over a vector's elements: the needed values of the block that they are in. */
 void kiln__emit_block_values(const kiln__emitter *e);
+/* Before it, too: what the needed random numbers of the vector's elements share. */
+void kiln__emit_shared_numbers(const kiln__emitter *e, const bool *which);
 /* In such a loop: definitions of those that elements have; keeps: also into what later passes load. */
 void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool keeps);
 

@@ -153,6 +153,17 @@ static const char *spell_called(const kiln__emitter *e, kiln__op op) {
     return kiln__spell(e, "kiln_call_%s", name);
 }
 
+bool kiln__shares_numbers(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    bool shares = inst->op == KILN__OP_UNIFORM && e->element[i] && !is_called(e, inst->op, inst->type);
+    for (int a = 0; a < inst->arg_count && shares; a++) {
+        const kiln__inst *seed = &e->ir->insts[inst->args[a]];
+        const bool own = e->element[inst->args[a]] || (e->rows_in_vectors && !kiln__op_is_literal(seed->op));
+        shares = !own || seed->op == KILN__OP_SCALAR;
+    }
+    return shares;
+}
+
 /* What a reduction's exchange has left of it. */
 static const char *spell_reduced(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
@@ -302,6 +313,7 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     if (spelled) return spelled;
     for (int a = 0; a < inst->arg_count; a++) args[a] = kiln__spell_value(e, inst->args[a]);
     if (inst->op == KILN__OP_UNIFORM) args[2] = spell_position(e, KILN__LINEAR_INDEX, e->element[i]);
+    if (kiln__shares_numbers(e, i)) return kiln__spell(e, "u%u.at(j, %s, %s, %s)", i, args[0], args[1], args[2]);
     const kiln__ctype type = inst->op == KILN__OP_CAST ? inst->type : e->ir->insts[inst->args[0]].type;
     if (is_called(e, inst->op, type))
         return kiln__spell(e, "%s(%s%s%s%s%s)", spell_called(e, inst->op), args[0], *args[1] ? ", " : "", args[1],

@@ -25,6 +25,7 @@ void kiln__emit_vector_head(const kiln__emitter *e, const char *name) {
 /* The loop's head, and definitions of the needed element instructions, for element j of the vector at col. */
 void kiln__emit_elements(const kiln__emitter *e) {
     kiln__emit_block_values(e);
+    kiln__emit_shared_numbers(e, e->needed);
     kiln__write(e, "%s        for (int j = 0; j < %s; ++j) {\n", kiln__unrolled(e), e->width);
     kiln__emit_element_values(e, e->needed, true);
 }

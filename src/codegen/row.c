@@ -13,36 +13,51 @@ const char *kiln__cxx_pointer(const kiln__emitter *e, int o) {
                   : kiln__spell(e, "%s%s *", constant, e->type[o]);
 }
 
+static void emit_pointer(const kiln__emitter *e, int o) {
+    if (kiln__type_is_packed(e->problem->operands[o].type))
+        kiln__write(e, "    %sunsigned char *%s;\n", o < e->inputs ? "const " : "", e->name[o]);
+    else
+        kiln__write(e, "    %s%s;\n", kiln__cxx_pointer(e, o), e->name[o]);
+}
+
+static void emit_scalar(const kiln__emitter *e, int s) {
+    if (kiln__scalar_on_device(e->ir->scalar_given[s]))
+        kiln__write(e, "    const %s *scalar_%s;\n", kiln__cxx_storage(kiln__scalar_stored(e->ir->scalar_given[s])),
+                    e->ir->scalar_names[s]);
+    else
+        kiln__write(e, "    %s scalar_%s;\n", kiln__cxx_ctype(e->ir->scalar_types[s]), e->ir->scalar_names[s]);
+}
+
 static void emit_field(const kiln__emitter *e, const kiln__field *field) {
-    int index = field->index, dim = field->dim;
+    static const struct {
+        const char *declares;
+        bool dim, operand; /* whether the name has their number, their name */
+    } forms[] = {
+        [KILN__FIELD_STRIDE] = {"kiln_i64 stride", true, true},
+        [KILN__FIELD_ROW] = {"kiln_i64 row", false, true},
+        [KILN__FIELD_STEP] = {"kiln_i64 step", true, true},
+        [KILN__FIELD_WORKSPACE] = {"unsigned char *workspace", false, false},
+        [KILN__FIELD_SIZE] = {"kiln_i64 size", true, false},
+        [KILN__FIELD_TABLE_ROWS] = {"kiln_i64 count", false, true},
+        [KILN__FIELD_TABLE_PITCH] = {"kiln_i64 pitch", false, true},
+        [KILN__FIELD_SHAPE] = {"kiln_shape shape", false, false},
+        [KILN__FIELD_STRIDES] = {"kiln_strides strides", false, true},
+        [KILN__FIELD_EXTENT] = {"kiln_i64 extent", true, false},
+        [KILN__FIELD_DIVISOR] = {"kiln_divisor extent", true, false},
+        [KILN__FIELD_FILLED] = {"kiln_i64 filled", false, false},
+        [KILN__FIELD_PITCH] = {"kiln_i64 pitch", false, false},
+        [KILN__FIELD_PITCH_DIVISOR] = {"kiln_divisor pitch", false, false},
+    };
     switch (field->kind) {
-    case KILN__FIELD_POINTER:
-        if (kiln__type_is_packed(e->problem->operands[index].type))
-            kiln__write(e, "    %sunsigned char *%s;\n", index < e->inputs ? "const " : "", e->name[index]);
-        else
-            kiln__write(e, "    %s%s;\n", kiln__cxx_pointer(e, index), e->name[index]);
-        break;
-    case KILN__FIELD_ROWS: kiln__write(e, "    kiln_i64 %s;\n", e->flat ? "elements" : "rows"); break;
-    case KILN__FIELD_STRIDE: kiln__write(e, "    kiln_i64 stride%d_%s;\n", dim, e->name[index]); break;
-    case KILN__FIELD_ROW: kiln__write(e, "    kiln_i64 row_%s;\n", e->name[index]); break;
-    case KILN__FIELD_STEP: kiln__write(e, "    kiln_i64 step%d_%s;\n", dim, e->name[index]); break;
-    case KILN__FIELD_WORKSPACE: kiln__write(e, "    unsigned char *workspace;\n"); break;
-    case KILN__FIELD_SCALAR:
-        if (kiln__scalar_on_device(e->ir->scalar_given[index]))
-            kiln__write(e, "    const %s *scalar_%s;\n",
-                        kiln__cxx_storage(kiln__scalar_stored(e->ir->scalar_given[index])), e->ir->scalar_names[index]);
-        else
-            kiln__write(e, "    %s scalar_%s;\n", kiln__cxx_ctype(e->ir->scalar_types[index]),
-                        e->ir->scalar_names[index]);
-        break;
-    case KILN__FIELD_TABLE_ROWS: kiln__write(e, "    kiln_i64 count_%s;\n", e->name[index]); break;
-    case KILN__FIELD_TABLE_PITCH: kiln__write(e, "    kiln_i64 pitch_%s;\n", e->name[index]); break;
-    case KILN__FIELD_SIZE: kiln__write(e, "    kiln_i64 size%d;\n", dim); break;
-    case KILN__FIELD_SHAPE: kiln__write(e, "    kiln_shape shape;\n"); break;
-    case KILN__FIELD_STRIDES: kiln__write(e, "    kiln_strides strides_%s;\n", e->name[index]); break;
-    case KILN__FIELD_EXTENT: kiln__write(e, "    kiln_i64 extent%d;\n", dim); break;
-    case KILN__FIELD_DIVISOR: kiln__write(e, "    kiln_divisor extent%d;\n", dim); break;
+    case KILN__FIELD_POINTER: emit_pointer(e, field->index); return;
+    case KILN__FIELD_SCALAR: emit_scalar(e, field->index); return;
+    case KILN__FIELD_ROWS: kiln__write(e, "    kiln_i64 %s;\n", e->flat ? "elements" : "rows"); return;
+    default: break;
     }
+    kiln__write(e, "    %s", forms[field->kind].declares);
+    if (forms[field->kind].dim) kiln__write(e, "%d", field->dim);
+    if (forms[field->kind].operand) kiln__write(e, "_%s", e->name[field->index]);
+    kiln__write(e, ";\n");
 }
 
 void kiln__emit_arguments(const kiln__emitter *e) {
@@ -239,6 +254,8 @@ static void emit_one_row(const kiln__emitter *e) {
                 e->flat ? "The whole array" : "One row", e->flat ? "" : " in each tensor");
     if (s->edges == KILN__EDGES_PEELED) kiln__write(e, "    int head; /* column of the first vector */\n");
     if (e->problem->any_shape) kiln__emit_any_members(e);
+    if (s->edges == KILN__EDGES_SHIFTED)
+        kiln__write(e, "    int shift; /* elements of the first vector before the array */\n");
     if (s->edges == KILN__EDGES_MASKED && !e->flat)
         kiln__write(e, "    int shift; /* elements of the first vector that belong to the row before */\n");
     if (s->staging.kind == KILN__STAGING_TILE)
@@ -309,6 +326,8 @@ static void emit_phase_of_row(const kiln__emitter *e) {
     else if (s->edges == KILN__EDGES_MASKED && !e->flat)
         kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
+    if (s->edges == KILN__EDGES_SHIFTED)
+        kiln__write(e, "    row.shift = kiln_skip<KILN_VECTOR_WIDTH>(row.%s);\n", e->name[e->inputs]);
     if (s->edges == KILN__EDGES_PEELED && !e->problem->any_shape)
         kiln__write(e, "    row.head = (int)(row.index * -%d & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);

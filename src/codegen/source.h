@@ -10,20 +10,23 @@
 
 /* The kernel takes one structure by value. What its fields hold, in order; offsets in bytes. */
 typedef enum kiln__field_kind {
-    KILN__FIELD_POINTER,     /* operand's data */
-    KILN__FIELD_ROWS,        /* i64: rows (flat: elements) */
-    KILN__FIELD_STRIDE,      /* i64: operand's stride along outer dimension `dim` */
-    KILN__FIELD_ROW,         /* i64: operand's stride from row to row */
-    KILN__FIELD_STEP,        /* i64: operand's stride along inner dimension `dim` */
-    KILN__FIELD_WORKSPACE,   /* pointer: partial results of split rows */
-    KILN__FIELD_SCALAR,      /* scalar number `index`, of its compute type, or where it is in memory */
-    KILN__FIELD_SIZE,        /* i64: the iteration space's size along axis `dim` */
-    KILN__FIELD_TABLE_ROWS,  /* i64: of a tensor whose rows an index chooses: how many it has ... */
-    KILN__FIELD_TABLE_PITCH, /* ... and elements from one to the next */
-    KILN__FIELD_SHAPE,       /* kiln_shape: of a kernel that serves any ... */
-    KILN__FIELD_STRIDES,     /* ... with kiln_strides of each operand */
-    KILN__FIELD_EXTENT,      /* i64: outer dimension `dim`, where rows are wide */
-    KILN__FIELD_DIVISOR      /* kiln_divisor of outer dimension `dim`: divisor, multiplier, shift, u32 each */
+    KILN__FIELD_POINTER,      /* operand's data */
+    KILN__FIELD_ROWS,         /* i64: rows (flat: elements) */
+    KILN__FIELD_STRIDE,       /* i64: operand's stride along outer dimension `dim` */
+    KILN__FIELD_ROW,          /* i64: operand's stride from row to row */
+    KILN__FIELD_STEP,         /* i64: operand's stride along inner dimension `dim` */
+    KILN__FIELD_WORKSPACE,    /* pointer: partial results of split rows */
+    KILN__FIELD_SCALAR,       /* scalar number `index`, of its compute type, or where it is in memory */
+    KILN__FIELD_SIZE,         /* i64: the iteration space's size along axis `dim` */
+    KILN__FIELD_TABLE_ROWS,   /* i64: of a tensor whose rows an index chooses: how many it has ... */
+    KILN__FIELD_TABLE_PITCH,  /* ... and elements from one to the next */
+    KILN__FIELD_SHAPE,        /* kiln_shape: of a kernel that serves any ... */
+    KILN__FIELD_STRIDES,      /* ... with kiln_strides of each operand */
+    KILN__FIELD_EXTENT,       /* i64: outer dimension `dim`, where rows are wide */
+    KILN__FIELD_DIVISOR,      /* kiln_divisor of outer dimension `dim`: divisor, multiplier, shift, u32 each */
+    KILN__FIELD_FILLED,       /* i64: of a pitch the elements that are the tensors' */
+    KILN__FIELD_PITCH,        /* i64: elements from row to row, where the array is wide ... */
+    KILN__FIELD_PITCH_DIVISOR /* ... or kiln_divisor of them */
 } kiln__field_kind;
 
 typedef struct kiln__field {

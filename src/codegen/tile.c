@@ -14,8 +14,9 @@ static void emit_copy(const kiln__emitter *e, int o) {
     const char *tile = kiln__spell(e, "kiln_shared + %d", e->schedule->tensors[o].offset);
     if (e->schedule->tensors[o].copy_width) {
         const char *tensor = kiln__spell(e, "args.%s%s", e->name[o], is_shared(e, o) ? "" : " + first * KILN_COLS");
-        kiln__write(e, "        kiln_tile_%s<%d>(%s, %s, %s);\n", out ? "drain" : "fill",
-                    e->schedule->tensors[o].copy_width, out ? tensor : tile, out ? tile : tensor, count);
+        kiln__write(e, "        kiln_tile_%s%s<%d>(%s, %s, %s);\n", out ? "drain" : "fill",
+                    e->schedule->tensors[o].copy_shifted ? "_shifted" : "", e->schedule->tensors[o].copy_width,
+                    out ? tensor : tile, out ? tile : tensor, count);
         return;
     }
     const char *place = kiln__spell(e, "reinterpret_cast<%s *>(%s)", e->type[o], tile);

@@ -21,6 +21,11 @@ static bool is_plain(const kiln__emitter *e, int o) {
            type != KILN_E2M1;
 }
 
+/* Whether the operand's vectors may begin at any element of its accesses. */
+static bool is_moved(const kiln__emitter *e, int o) {
+    return e->schedule->edges == KILN__EDGES_SHIFTED && e->schedule->tensors[o].width > 0;
+}
+
 static const char *rows_suffix(const kiln__emitter *e) { return e->rows_in_vectors ? "_rows" : ""; }
 
 static void emit_crossing_fetch(const kiln__emitter *e, int o, const char *indent) {
@@ -50,6 +55,8 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
                     indent, access, name, name, name);
     else if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING)
         emit_crossing_fetch(e, o, indent);
+    else if (is_moved(e, o))
+        kiln__write(e, "%skiln_fetch_moved<%d>(%s, row.%s, row, col, span);\n", indent, access, name, name);
     else if (e->schedule->tensors[o].shifted)
         kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, row, col, span);\n", indent, access, name, name);
     else if (access && is_plain(e, o) && !*how)
@@ -136,6 +143,8 @@ void kiln__emit_put(const kiln__emitter *e, int o) {
     else if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING)
         kiln__write(e, "        kiln_put_crossing(%s, row.%s, %s, %s, span);\n", name, name, kiln__spell_crossing(e, o),
                     kiln__spell_run_stride(e, o));
+    else if (is_moved(e, o))
+        kiln__write(e, "        kiln_put_moved<%d>(%s, row.%s, col, span);\n", access, name, name);
     else if (access && is_plain(e, o))
         kiln__write(e, "        kiln_store<%d>(%s, %s);\n", access, name, kiln__spell_vector_address(e, o));
     else if (access)

@@ -69,8 +69,9 @@ void kiln__ref_philox(uint32_t counter[4], const uint32_t key[2]) {
 
 double kiln__ref_uniform(int64_t seed, int64_t offset, int64_t index) {
     const uint32_t key[2] = {(uint32_t)seed, (uint32_t)((uint64_t)seed >> 32)};
-    uint32_t counter[4] = {(uint32_t)index, (uint32_t)((uint64_t)index >> 32), (uint32_t)offset,
+    const uint64_t block = (uint64_t)index >> 2;
+    uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)offset,
                            (uint32_t)((uint64_t)offset >> 32)};
     kiln__ref_philox(counter, key);
-    return (double)(counter[0] >> 8) * 0x1p-24;
+    return (double)(counter[index & 3] >> 8) * 0x1p-24;
 }

@@ -83,7 +83,9 @@ __attribute__((noinline)) static kiln_status build_problem(const kiln_program *p
                                                            const kiln_scalar *scalars, kiln__prepared *out) {
     kiln__shaped shaped;
     kiln_status status = kiln__program_bind(program, tensors, scalars, &shaped, &out->ir);
-    return status ? status : kiln__problem_build(out->ir, &shaped, &out->problem);
+    if (!status) status = kiln__problem_build(out->ir, &shaped, &out->problem);
+    if (!status) kiln__problem_pitch(&out->problem);
+    return status;
 }
 
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
@@ -282,7 +284,7 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     info->shared_bytes = image->facts.shared_bytes + prepared->schedule.staging.bytes;
     info->image_bytes = (int64_t)image->size;
     info->rows = p->open_rows ? -1 : flat ? 1 : p->rows;
-    info->cols = flat ? (p->open_rows ? -1 : p->rows) : p->cols;
+    info->cols = flat ? (p->open_rows ? -1 : kiln__element_count(p)) : p->cols;
     info->blocks = p->open_rows ? -1 : (int64_t)grid.x * grid.y * grid.z;
     info->threads = prepared->schedule.team.threads;
     info->origin = image->origin;

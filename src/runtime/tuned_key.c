@@ -139,6 +139,8 @@ static void add_extents(kiln__text *key, const kiln__problem *problem) {
     add(key, problem->longest > INT32_MAX / 2);
     add(key, problem->columns_out);
     add(key, problem->uneven_columns);
+    add(key, problem->pitch);
+    add(key, problem->filled);
     if (problem->layout == KILN__LAYOUT_INNER) add_bytes(key, problem->inner, (size_t)problem->inner_rank * 8);
     if (problem->layout == KILN__LAYOUT_FLAT && problem->outer_rank > 0)
         add_bytes(key, problem->outer + 1, (size_t)(problem->outer_rank - 1) * 8);

@@ -60,21 +60,21 @@ int kiln__aligned_elements(const kiln__operand *operand, int limit) {
     return whole ? limit : (int)kiln__least(operand->alignment, limit);
 }
 
-/* Of the tensors that move with the rows. */
-static int widest_of_tensors(const kiln__problem *problem) {
+/* Of the tensors that move with the rows; aligned: where each of them is. */
+static int widest_of_tensors(const kiln__problem *problem, bool aligned) {
     int vector = 0, limit = most_stored(problem);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (!moves_in_vectors(problem, operand)) continue;
         vector = (int)kiln__greatest(vector, kiln__elements_of_access(operand->type));
-        limit = kiln__aligned_elements(operand, limit);
+        if (aligned) limit = kiln__aligned_elements(operand, limit);
     }
     const int width = (int)kiln__least(vector, limit);
     return (int)kiln__greatest(width, problem->least_vector);
 }
 
 bool kiln__needs_slots(const kiln__problem *problem) {
-    const int64_t most = 32 * (int64_t)widen_for_blocks(problem, widest_of_tensors(problem));
+    const int64_t most = 32 * (int64_t)widen_for_blocks(problem, widest_of_tensors(problem, true));
     bool lanes = !problem->uneven_columns && !problem->ordered;
     for (int i = 0; i < problem->block_count; i++)
         lanes = lanes && kiln__is_power_of_two(problem->blocks[i]) && problem->blocks[i] <= most &&
@@ -83,9 +83,11 @@ bool kiln__needs_slots(const kiln__problem *problem) {
 }
 
 int kiln__widest_vector(const kiln__problem *problem) {
-    const int width = widest_of_tensors(problem);
+    const int width = widest_of_tensors(problem, true);
     return kiln__needs_slots(problem) ? width : widen_for_blocks(problem, width);
 }
+
+int kiln__widest_unaligned(const kiln__problem *problem) { return widest_of_tensors(problem, false); }
 
 int kiln__dividing_rows(const kiln__problem *problem, const kiln__operand *operand, int most) {
     if (operand->linear) return kiln__dividing(operand->row_stride, most);

@@ -11,6 +11,8 @@ int kiln__aligned_elements(const kiln__operand *operand, int limit);
 /* The vector holds 16 bytes of the narrowest tensor that moves with the rows, of the widest output at most, fewer where
  * a pointer's alignment forbids it; one element where nothing lies side by side. */
 int kiln__widest_vector(const kiln__problem *problem);
+/* The same where vectors are shifted into place, however tensors are aligned. */
+int kiln__widest_unaligned(const kiln__problem *problem);
 
 /* Whether a row needs shared memory beside its staging: to be sorted, or to reduce blocks of columns that are not whole
  * vectors of a power of two of lanes. */

@@ -17,6 +17,8 @@ typedef struct kiln__given {
 /* Each works a point out, pins that leave open no more than details: *s is one of kiln__schedule_blank and gets all
  * that kiln__schedule_conclude does not add. False where the point is none: too many threads, no room. *s is then
  * spoilt. */
+/* The widest vector: where outputs are the array in its order, tensors may begin anywhere. */
+int kiln__pointwise_widest(const kiln__problem *problem);
 bool kiln__pointwise_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);
 bool kiln__rows_in_flight_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s);

@@ -208,7 +208,7 @@ static void list_rows_in_flight(lister *l, int width) {
 
 /* Rows of an odd number of 2-byte elements also in pairs. */
 static void list_tile(lister *l, int lanes, int rows) {
-    const int whole = kiln__dividing(l->problem->cols, kiln__widest_vector(l->problem));
+    const int whole = kiln__dividing(l->problem->cols, kiln__widest_unaligned(l->problem));
     const int most = l->pins->vector_width ? l->pins->vector_width : whole;
     kiln__pins p = point(l, KILN__GROUP_LANES, KILN__STAGING_TILE, lanes, (int)kiln__least(most, whole));
     p.rows_per_block = rows;
@@ -250,8 +250,9 @@ static void list_row(lister *l) {
 
 static void list_pointwise(lister *l) {
     const choices threads = powers(l->pins->threads, 64, 512), steps = powers(l->pins->steps, 1, 32);
-    const int widest = kiln__widest_vector(l->problem);
-    const choices widths = powers(l->pins->vector_width, widest > 1 ? widest / 2 : 1, widest);
+    const int widest = kiln__pointwise_widest(l->problem);
+    choices widths = powers(l->pins->vector_width, widest > 1 ? widest / 2 : 1, widest);
+    if (!l->pins->vector_width) include(&widths, kiln__widest_vector(l->problem)); /* needs no shifting */
     for (int i = 0; i < threads.count * steps.count * widths.count; i++) {
         kiln__pins p = *l->pins;
         p.threads = threads.of[i % threads.count];

@@ -63,6 +63,7 @@ void kiln__schedule_describe(kiln__schedule *s) {
         {s->edges == KILN__EDGES_MASKED, "masked"},
         {s->edges == KILN__EDGES_PEELED, "peeled"},
         {s->edges == KILN__EDGES_MISALIGNED, "misaligned"},
+        {s->edges == KILN__EDGES_SHIFTED, "shifted"},
         {s->passes.ordered, "ordered"},
     };
     s->text[0] = '\0';

@@ -48,6 +48,8 @@ int64_t kiln__schedule_last_shared(const kiln__schedule *schedule) {
 }
 
 int64_t kiln__schedule_rows(const kiln__schedule *s, const kiln__problem *problem) {
+    if (s->edges == KILN__EDGES_SHIFTED && problem->rows)
+        return kiln__times(kiln__divide_up(problem->rows, s->vector_width) + 1, s->vector_width);
     if (!problem->rows ||
         (s->edges != KILN__EDGES_MISALIGNED && s->strategy != KILN__TRANSPOSE && !kiln__column_of(s)->tile_rows))
         return problem->rows;

@@ -80,43 +80,86 @@ static bool choose_transpose(const kiln__problem *problem, const kiln__pins *poi
     return true;
 }
 
+/* The accesses of a vector, which may begin between two: none of less than a word is shifted. */
+static int widest_shifted(const kiln__operand *operand, int vector_width) {
+    const int widest = (int)kiln__least(kiln__elements_of_access(operand->type), vector_width);
+    return widest * (int)kiln_type_size(operand->type) >= 4 ? widest : 0;
+}
+
 /* A flat operand that whole vectors cannot move: the places of a vector's elements follow from two, rather than each
- * from a division. Where they lie side by side in runs in which most warps lie wholly, aligned vectors are shifted into
+ * from a division. Where they are contiguous in runs in which most warps lie wholly, aligned accesses are shifted into
  * place. */
 static void cross(const kiln__problem *problem, const kiln__operand *operand, int o, kiln__schedule *s) {
     kiln__access *access = &s->tensors[o];
     const int last = problem->outer_rank - 1;
     const bool long_runs = operand->outer_strides[last] == 1 && problem->outer[last] >= 64 * s->vector_width;
-    if (!operand->output && long_runs) shift(operand, s->vector_width, access);
+    const int widest = !operand->output && long_runs ? widest_shifted(operand, s->vector_width) : 0;
+    access->shifted = access->width < widest;
+    if (access->shifted) access->width = widest;
     if (access->shifted || !access->width) access->kind = KILN__ACCESS_CROSSING;
 }
 
-/* Vectors of the whole array. */
+/* Whether the tensor's elements are those of the array, in its order. */
+static bool is_one_by_one(const kiln__operand *operand) { return operand->linear && operand->row_stride == 1; }
+
+/* Whole accesses of such a tensor, wherever it begins. */
+static kiln__access shifted_access(const kiln__operand *operand, int vector_width) {
+    const bool one_by_one = is_one_by_one(operand);
+    const int64_t width = kiln__least(kiln__elements_of_access(operand->type), vector_width);
+    return (kiln__access){.width = one_by_one ? (int)width : 0, .run = 1, .shifted = one_by_one};
+}
+
+static kiln__access aligned_access(const kiln__problem *problem, const kiln__operand *operand,
+                                   const kiln__schedule *s) {
+    return (kiln__access){.width = kiln__access_width(problem, operand, s), .run = kiln__run_of(problem, operand, s)};
+}
+
+/* Vectors of the whole array; shifted, of all elements between the first output's whole accesses. */
 static void set_vectors(const kiln__problem *problem, const kiln__pins *point, kiln__schedule *s) {
     s->team.threads = s->team.threads_per_row = point->threads;
     s->steps = s->batch = point->steps;
+    if (s->vector_width > kiln__widest_vector(problem) || problem->pitch) s->edges = KILN__EDGES_SHIFTED;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
+        const bool staged = s->tensors[o].staged;
         if (!operand->per_element) continue;
-        s->tensors[o].width = kiln__access_width(problem, operand, s);
-        s->tensors[o].run = kiln__run_of(problem, operand, s);
+        s->tensors[o] = s->edges == KILN__EDGES_SHIFTED ? shifted_access(operand, s->vector_width)
+                                                        : aligned_access(problem, operand, s);
+        s->tensors[o].staged = staged;
         if (kiln__crosses(problem, operand, s)) cross(problem, operand, o, s);
     }
 }
 
+int kiln__pointwise_widest(const kiln__problem *problem) {
+    const int aligned = kiln__widest_vector(problem);
+    bool one_by_one = !problem->packed;
+    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++)
+        one_by_one &= is_one_by_one(&problem->operands[o]);
+    int widest = one_by_one ? (int)kiln__greatest(aligned, kiln__widest_unaligned(problem)) : aligned;
+    while (problem->pitch && widest > problem->filled) widest /= 2; /* no more than a row's end is in a vector */
+    return widest;
+}
+
+static void narrow(const kiln__pins *point, kiln__schedule *s) {
+    while (point->vector_width && s->vector_width > point->vector_width) s->vector_width /= 2;
+}
+
 bool kiln__pointwise_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
     s->vector_width = kiln__widest_vector(g->problem);
-    while (point->vector_width && s->vector_width > point->vector_width) s->vector_width /= 2;
+    narrow(point, s);
     s->team.group = KILN__GROUP_BLOCK;
     s->staging.kind = KILN__STAGING_REGISTERS;
     s->team.rows_per_block = 1;
     for (int o = 0; o < g->problem->input_count; o++)
         s->tensors[o].staged = kiln__has_own_elements(&g->problem->operands[o]);
     kiln__schedule tiles = *s;
-    if (!g->problem->packed && choose_transpose(g->problem, point, &tiles))
+    if (!g->problem->packed && !g->problem->pitch && choose_transpose(g->problem, point, &tiles)) {
         *s = tiles;
-    else
+    } else {
+        s->vector_width = kiln__pointwise_widest(g->problem);
+        narrow(point, s);
         set_vectors(g->problem, point, s);
+    }
     return point->group != KILN__GROUP_LANES && point->staging <= 0 && s->team.threads % 32 == 0 &&
            s->team.threads <= KILN__MOST_THREADS && s->steps * s->vector_width <= KILN__MOST_REGISTER_ELEMENTS &&
            s->vector_width >= g->problem->least_vector;

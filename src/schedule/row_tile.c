@@ -44,11 +44,11 @@ static int input_before(const kiln__problem *problem, int o, const bool taken[KI
     return -1;
 }
 
-/* Elements per access of a tensor's flat copy; 0: it is copied element by element. */
-static int copy_width_of(const kiln__problem *problem, const kiln__operand *operand, int64_t rows) {
-    int access = (int)kiln__least(kiln__elements_of_access(operand->type), operand->alignment);
-    if (operand->follows_rows) access = kiln__dividing(rows * problem->cols, access);
-    return kiln__is_contiguous(problem, operand) ? access : 0;
+/* A tensor's flat copy, of whole accesses wherever tiles of so many rows begin. */
+static void set_copy(const kiln__problem *problem, const kiln__operand *operand, int64_t rows, kiln__access *access) {
+    const int width = kiln__elements_of_access(operand->type);
+    access->copy_width = kiln__is_contiguous(problem, operand) ? width : 0;
+    access->copy_shifted = operand->alignment < width || (operand->follows_rows && rows * problem->cols % width != 0);
 }
 
 /* Places for every tensor of the tile. */
@@ -65,7 +65,7 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
         s->tensors[o].offset = shared >= 0 ? s->tensors[shared].offset : (int)bytes;
         if (shared < 0) bytes += kiln__divide_up(elements * (int64_t)kiln_type_size(operand->type), 128) * 128;
         if (bytes > MOST_TILE_BYTES) return bytes;
-        s->tensors[o].copy_width = copy_width_of(problem, operand, rows);
+        set_copy(problem, operand, rows, &s->tensors[o]);
     }
     return bytes;
 }

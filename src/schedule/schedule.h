@@ -58,7 +58,10 @@ typedef enum kiln__edges {
                          */
     KILN__EDGES_PEELED, /* vectors begin behind the row's start: columns before and behind are elements of their own, of
                          * the first threads */
-    KILN__EDGES_MISALIGNED /* column: a rank's vectors begin where memory is aligned, before its columns; a lane more */
+    KILN__EDGES_MISALIGNED, /* column: a rank's vectors begin where memory is aligned, before its columns; a lane more
+                             */
+    KILN__EDGES_SHIFTED /* pointwise: vectors begin where the first output's memory is aligned, which the kernel finds
+                         * out; tensors that begin elsewhere are shifted into place */
 } kiln__edges;
 
 typedef enum kiln__access_kind {
@@ -73,12 +76,13 @@ typedef struct kiln__access {
     kiln__access_kind kind;
     int width;    /* elements per access; 0: each element has an address of its own */
     int run;      /* pointwise, of width 0: neighbouring elements that share an access all the same */
-    bool shifted; /* aligned accesses are shifted into place: row: what all rows share, at other places than the rows';
-                   * pointwise, transpose: at others than multiples of a vector */
+    bool shifted; /* aligned accesses are shifted into place wherever they must be: row: what all rows share, at other
+                   * places than the rows'; pointwise, transpose: at others than multiples of a vector */
     bool staged;  /* an input that is loaded before it is used: with the row, or beside it */
-    bool evict_first; /* an input whose lines the L2 can give up first */
-    int offset;       /* where its part of the tile, or its staged vectors, begin in shared memory, bytes */
-    int copy_width;   /* row_tile: elements per access of its flat copy */
+    bool evict_first;  /* an input whose lines the L2 can give up first */
+    int offset;        /* where its part of the tile, or its staged vectors, begin in shared memory, bytes */
+    int copy_width;    /* row_tile: elements per access of its flat copy; 0: it is copied element by element */
+    bool copy_shifted; /* ... and its accesses are shifted into place: tiles begin at any element of one */
 } kiln__access;
 
 /* How the first phase is reduced where it is reduced together with the next one. */

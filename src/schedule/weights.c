@@ -24,7 +24,7 @@ static const struct {
     [KILN__OP_TANH] = {15, 98, 0, 0}, [KILN__OP_ASINH] = {41, 169, 0, 0}, [KILN__OP_ACOSH] = {43, 166, 0, 0},
     [KILN__OP_ATANH] = {37, 171, 0, 0}, [KILN__OP_ERF] = {22, 73, 0, 0}, [KILN__OP_ERFC] = {45, 166, 0, 20},
     [KILN__OP_ERFINV] = {28, 284, 0, 0}, [KILN__OP_LGAMMA] = {215, 202, 0, 0}, [KILN__OP_SIGMOID] = {26, 85, 0, 9},
-    [KILN__OP_UNIFORM] = {60, 60, 60, 0}, [KILN__OP_TAKE] = {6, 6, 6, 0}, [KILN__OP_ROUND_TO] = {5, 10, 3, 0}, [KILN__OP_CAST] = {2, 2, 4, 0},
+    [KILN__OP_UNIFORM] = {20, 20, 20, 0}, [KILN__OP_TAKE] = {6, 6, 6, 0}, [KILN__OP_ROUND_TO] = {5, 10, 3, 0}, [KILN__OP_CAST] = {2, 2, 4, 0},
     [KILN__OP_STOCHASTIC] = {22, 35, 0, 0},
     /* clang-format on */
 };

@@ -352,7 +352,11 @@ static const struct {
     {"y = softmax(x)", NULL, "f16[8,16]@16 f16[8,16]@16", NULL, "f16[8,16]@256 f16[8,16]@4096", true},
     {"y = softmax(x)", NULL, "f16[8,16]@16 f16[8,16]@16", NULL, "f16[8,16] f16[8,16]", true},
     {"y = softmax(x)", NULL, "f16[8,16]@16 f16[8,16]@16", NULL, "f16[8,16]@8 f16[8,16]@16", false},
-    {"y = softmax(x)", NULL, "f16[8,16]@4 f16[8,16]@4", NULL, "f16[8,16]@2 f16[8,16]@2", false},
+    {"y = softmax(x)", NULL, "f16[8,4096]@4 f16[8,4096]@4", NULL, "f16[8,4096]@2 f16[8,4096]@2", false},
+    {"y = softmax(x)", NULL, "f16[8,16]@4 f16[8,16]@4", NULL, "f16[8,16]@2 f16[8,16]@2",
+     true}, /* copied from anywhere */
+    {"y = exp(x)", NULL, "f16[99]@4 f16[99]@4", NULL, "f16[99]@2 f16[99]@2", true},
+    {"y = exp(x)", NULL, "f16[9,20]{22,1} f16[9,20]{22,1}", NULL, "f16[9,21]{25,1}@2 f16[9,21]{25,1}@2", true},
     /* the order of dimensions, and merging them */
     {"y = softmax(x)", NULL, "f16[8,12] f16[8,12]", "0", "f16[12,8]{1,12} f16[12,8]{1,12}", true},
     {"y = softmax(x)", "1", "f16[5,8,12] f16[5,8,12]", "0", "f16[8,5,12]{12,96,1} f16[8,5,12]{12,96,1}", true},

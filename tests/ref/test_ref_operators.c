@@ -562,15 +562,17 @@ static void philox_gives_the_known_answers(void **state) {
          {0xA4093822, 0x299F31D0},
          {0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1}},
     };
+    uint32_t counter[4];
     for (size_t i = 0; i < COUNT(cases); i++) {
-        uint32_t counter[4];
-        memcpy(counter, cases[i].counter, sizeof counter);
-        kiln__ref_philox(counter, cases[i].key);
+        kiln__ref_philox(memcpy(counter, cases[i].counter, sizeof counter), cases[i].key);
         assert_memory_equal(counter, cases[i].expected, sizeof counter);
     }
-    assert_true(kiln__ref_uniform(0, 0, 0) == 0x6627E8 * 0x1p-24);
-    assert_true(kiln__ref_uniform(0x299F31D0A4093822, 0x0370734413198A2E, (int64_t)0x85A308D3243F6A88) ==
-                0xD16CFE * 0x1p-24);
+    kiln__ref_philox(memcpy(counter, (uint32_t[4]){0xC90FDAA2, 0x2168C234, 0x13198A2E, 0x03707344}, 16), cases[2].key);
+    for (int i = 0; i < 4; i++) { /* of neighbours */
+        assert_true(kiln__ref_uniform(0, 0, i) == (cases[0].expected[i] >> 8) * 0x1p-24);
+        assert_true(kiln__ref_uniform(0x299F31D0A4093822, 0x0370734413198A2E, (int64_t)0x85A308D3243F6A88 + i) ==
+                    (counter[i] >> 8) * 0x1p-24);
+    }
 }
 
 int main(void) {

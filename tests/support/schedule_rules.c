@@ -153,7 +153,9 @@ static const char *access_fault(const kiln__schedule *s, const kiln__problem *p)
         const kiln__operand *operand = &p->operands[o];
         int size = (int)kiln_type_size(operand->type), vector = s->tensors[o].width;
         RULE(vector >= 0 && vector * size <= 16);
-        IMPLIES(vector, kiln__is_power_of_two(vector) && vector <= operand->alignment);
+        IMPLIES(vector, kiln__is_power_of_two(vector));
+        IMPLIES(vector && s->edges != KILN__EDGES_SHIFTED, vector <= operand->alignment);
+        IMPLIES(vector && s->edges == KILN__EDGES_SHIFTED, s->tensors[o].shifted);
         IMPLIES(vector, (s->tensors[o].kind != KILN__ACCESS_TRANSPOSED ? s->vector_width
                          : kiln__column_of(s)->transpose_width         ? kiln__column_of(s)->transpose_width
                                                                        : s->steps) %
@@ -253,8 +255,10 @@ const char *launch_fault(const kiln__prepared *prepared) {
     IMPLIES(s->split.chunks == 1, launches == (p->across ? 2 : 1));
     const int64_t rows = kiln__schedule_rows(s, p);
     RULE(rows >= p->rows);
-    IMPLIES(s->edges != KILN__EDGES_MISALIGNED && s->strategy != KILN__TRANSPOSE && !kiln__column_of(s)->tile_rows,
+    IMPLIES(s->edges != KILN__EDGES_MISALIGNED && s->edges != KILN__EDGES_SHIFTED && s->strategy != KILN__TRANSPOSE &&
+                !kiln__column_of(s)->tile_rows,
             rows == p->rows);
+    IMPLIES(s->edges == KILN__EDGES_SHIFTED && p->rows, rows >= p->rows + s->vector_width - 1);
     IMPLIES(kiln__column_of(s)->tile_rows && rows < INT64_MAX,
             p->rows <= rows / s->team.rows_per_block * kiln__column_of(s)->tile_rows);
     const int64_t run = kiln__schedule_run(s, p);

@@ -119,20 +119,23 @@ class NumpyMath(Math):
         return self.shape[axis]
 
     def uniform(self, seed):
-        """Philox 4x32-10 (Salmon et al., 2011) of the element's linear index: the upper 24 bits of the first word."""
+        """Philox 4x32-10 (Salmon et al., 2011) of a quarter of the element's linear index, which of its four words the
+        rest says: the upper 24 bits."""
         np, step, linear = self.np, 1, 0
         for axis in reversed(range(len(self.shape))):
             linear = linear + self.index(axis).astype(np.uint64) * np.uint64(step)
             step *= self.shape[axis]
         low, word = np.uint64(0xffffffff), np.uint64(32)
-        counter = [linear & low, linear >> word, np.zeros_like(linear), np.zeros_like(linear)]
+        block = linear >> np.uint64(2)
+        counter = [block & low, block >> word, np.zeros_like(linear), np.zeros_like(linear)]
         key = [int(seed) & 0xffffffff, int(seed) >> 32 & 0xffffffff]
         for _ in range(10):
             first, second = np.uint64(0xd2511f53) * counter[0], np.uint64(0xcd9e8d57) * counter[2]
             counter = [second >> word ^ counter[1] ^ np.uint64(key[0]), second & low,
                        first >> word ^ counter[3] ^ np.uint64(key[1]), first & low]
             key = [(key[0] + 0x9e3779b9) & 0xffffffff, (key[1] + 0xbb67ae85) & 0xffffffff]
-        return (counter[0] >> np.uint64(8)).astype(float) * 2.0 ** -24
+        chosen = np.choose((linear & np.uint64(3)).astype(int), counter)
+        return (chosen >> np.uint64(8)).astype(float) * 2.0 ** -24
 
 
 class TorchMath(Math):
