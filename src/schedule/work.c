@@ -80,6 +80,7 @@ static double bytes_of(const kiln__problem *p) {
 
 static double blocks_of(const kiln__problem *p, const kiln__schedule *s) {
     kiln__grid grid = {0, 0, 0};
+    if (s->team.group == KILN__GROUP_GRID) return (double)p->rows * s->team.blocks_per_row; /* once for each row */
     if (!kiln__schedule_grid(s, kiln__schedule_rows(s, p), kiln__schedule_run(s, p), &grid)) return 1e12;
     return (double)grid.x * grid.y * grid.z;
 }

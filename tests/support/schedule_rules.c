@@ -265,6 +265,7 @@ const char *launch_fault(const kiln__prepared *prepared) {
         int64_t apart = kiln__row_of(s)->rows_in_flight ? kiln__row_of(s)->row_spacing : 1;
         wide blocks = (wide)kiln__divide_up(rows, each * apart) * apart * s->split.chunks * s->team.blocks_per_row;
         const int64_t most = kiln__across_plan_of(s)->blocks;
+        if (s->team.group == KILN__GROUP_GRID) blocks = p->rows ? s->team.blocks_per_row : 0;
         if (p->across) blocks = blocks < 1 ? 1 : blocks < most ? blocks : most;
         RULE(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535 &&
              grid.x % (unsigned)s->team.blocks_per_row == 0);
