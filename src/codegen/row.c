@@ -165,14 +165,12 @@ static void emit_transpose(const kiln__emitter *e) {
 /* How far behind a multiple of the vector a rank's columns begin, for a row that is a multiple of the vector behind the
  * first of those that lie side by side. */
 static void emit_misalignment(const kiln__emitter *e) {
-    const kiln__problem *p = e->problem;
-    int key = 0;
-    while (!e->schedule->tensors[key].width) key++;
+    const int reference = kiln__column_of(e->schedule)->reference;
     kiln__write(e, "KILN_DEVICE int kiln_shift(const kiln_arguments &args, kiln_i64 row, int rank)\n{\n");
-    const bool strided = !p->operands[key].linear;
+    const bool strided = !e->problem->operands[reference].linear;
     if (strided) kiln__emit_coordinates(e, "row");
-    kiln__write(e, "    return (int)((rank * args.step0_%s%s", e->name[key], strided ? "" : " + row");
-    if (strided) kiln__emit_strided_sum(e, key);
+    kiln__write(e, "    return (int)((rank * args.step0_%s%s", e->name[reference], strided ? "" : " + row");
+    if (strided) kiln__emit_strided_sum(e, reference);
     kiln__write(e, ") & (KILN_VECTOR_WIDTH - 1));\n}\n\n");
 }
 

@@ -171,6 +171,7 @@ typedef struct kiln__column_schedule {
     int last_chunk_batch; /* ... which has so many vectors under way */
     int tile_rows;        /* tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
     int ranks_per_thread; /* the same: ranks of a row that each thread is, one after the other */
+    int reference;        /* misaligned: the tensor whose strides tell where vectors begin, in all tensors alike */
 } kiln__column_schedule;
 
 typedef struct kiln__transpose_schedule {
