@@ -79,12 +79,20 @@ static void place_in_shared_memory(const kiln__problem *problem, kiln__schedule 
     }
 }
 
+/* Masks cost more than the work, and all vectors of a row but its first and last are whole. Those of a tile are pairs,
+ * which have two masks. */
+static bool splits_masks(const kiln__schedule *s) {
+    return s->edges == KILN__EDGES_MASKED && kiln__layout_of(s) == KILN__LAYOUT_INNER &&
+           s->staging.kind != KILN__STAGING_TILE;
+}
+
 void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     s->unroll = unroll_of(s);
     s->passes.rematerialise = rematerialises(ir, problem, s);
     s->passes.online_pass = online_pass_of(ir, s);
     /* The compiler leaves the last loads of peeled rows in registers behind a division that has no branch. */
     s->passes.branching_means = s->edges == KILN__EDGES_PEELED && !kiln__row_of(s)->rows_in_flight;
+    s->passes.splits_masks = splits_masks(s);
     s->code.wide_columns = kiln__layout_of(s) == KILN__LAYOUT_FLAT || problem->longest > INT32_MAX / 2;
     if (kiln__layout_of(s) == KILN__LAYOUT_OUTER) {
         s->column.whole_steps = whole_steps_of(problem, s);

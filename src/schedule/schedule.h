@@ -100,6 +100,7 @@ typedef struct kiln__passes {
     bool stores;          /* the pass that reduces stores outputs of columns, too: there is no last one */
     int keep_weight;      /* registers: values that take so many instructions are kept for later passes; 0: none is */
     bool branching_means; /* online: means are divided by the count with a branch */
+    bool splits_masks;    /* masked rows: reductions have a body for whole vectors, and one with masks for the others */
 } kiln__passes;
 
 /* Rows that are cut into chunks, a block for each; every phase is a launch of its own. */
