@@ -94,10 +94,9 @@ static void emit_common(const kiln__emitter *e) {
 void kiln__emit_definitions(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
     const int runs = kiln__column_of(s)->run_rows ? s->vector_width / kiln__column_of(s)->run_rows : 0;
-    const bool copies = s->staging.kind == KILN__STAGING_SHARED || s->staging.kind == KILN__STAGING_TILE;
     emit_common(e);
     emit_flag(e, kiln__vectors_are_called(e), "KILN_OUTLINED");
-    emit_flag(e, copies, "KILN_COPIES");
+    emit_flag(e, kiln__stages_in_shared_memory(s), "KILN_COPIES");
     emit_flag(e, s->evict_first_rows != 0, "KILN_POLICIES");
     emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");
     emit_flag(e, e->problem->lengths, "KILN_LENGTHS");
@@ -116,6 +115,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     EMIT_IF(kiln__column_of(s)->transpose_width, {"KILN_TRANSPOSE_WIDTH", kiln__column_of(s)->transpose_width});
     EMIT_IF(kiln__column_of(s)->run_rows, {"KILN_RUN_ROWS", kiln__column_of(s)->run_rows}, {"KILN_RUNS", runs},
             {"KILN_WHOLE_STEPS", kiln__column_of(s)->whole_steps},
-            {"KILN_LAST_CHUNK_BATCH", kiln__column_of(s)->last_chunk_batch}, {"KILN_SLOTS", kiln__column_slots(s)});
+            {"KILN_LAST_CHUNK_BATCH", kiln__column_of(s)->last_chunk_batch}, {"KILN_SLOTS", kiln__column_slots(s)},
+            {"KILN_CONDITIONAL_STORES", kiln__column_of(s)->conditional_stores});
     kiln__write(e, "typedef %s kiln_index; /* columns */\n\n", s->code.wide_columns ? "long long" : "int");
 }

@@ -65,6 +65,12 @@ static int last_chunk_batch_of(const kiln__schedule *s) {
     return kiln__column_of(s)->transpose_width > 1 ? s->batch : 1;
 }
 
+/* Where no run is partial, threads without rows have ended before the last pass, and stores need no condition. From
+ * shared memory they have one all the same: without it the compiler loads vectors of several steps at a time. */
+static bool has_conditional_stores(const kiln__schedule *s) {
+    return s->edges == KILN__EDGES_MASKED || kiln__stages_in_shared_memory(s);
+}
+
 /* Where the vectors of staged inputs that are a row's own lie in shared memory: one tensor behind the other, of each a
  * place for every step and row held. */
 static void place_in_shared_memory(const kiln__problem *problem, kiln__schedule *s) {
@@ -97,6 +103,7 @@ void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, ki
     if (kiln__layout_of(s) == KILN__LAYOUT_OUTER) {
         s->column.whole_steps = whole_steps_of(problem, s);
         s->column.last_chunk_batch = last_chunk_batch_of(s);
+        s->column.conditional_stores = has_conditional_stores(s);
     }
     place_in_shared_memory(problem, s);
 }

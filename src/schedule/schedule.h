@@ -172,7 +172,8 @@ typedef struct kiln__column_schedule {
     int last_chunk_batch; /* ... which has so many vectors under way */
     int tile_rows;        /* tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
     int ranks_per_thread; /* the same: ranks of a row that each thread is, one after the other */
-    int reference;        /* misaligned: the tensor whose strides tell where vectors begin, in all tensors alike */
+    bool conditional_stores; /* stores ask whether all rows of a run are there */
+    int reference;           /* misaligned: the tensor whose strides tell where vectors begin, in all tensors alike */
 } kiln__column_schedule;
 
 typedef struct kiln__transpose_schedule {
@@ -233,6 +234,10 @@ static inline const kiln__slots_plan *kiln__slots_plan_of(const kiln__schedule *
 static inline const kiln__column_schedule *kiln__column_of(const kiln__schedule *s) {
     static const kiln__column_schedule none;
     return kiln__layout_of(s) == KILN__LAYOUT_OUTER ? &s->column : &none;
+}
+
+static inline bool kiln__stages_in_shared_memory(const kiln__schedule *s) {
+    return s->staging.kind == KILN__STAGING_SHARED || s->staging.kind == KILN__STAGING_TILE;
 }
 
 /* Of the hardware, the same on every architecture. */
