@@ -103,7 +103,8 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     emit_flag(e, e->problem->offsets >= 0, "KILN_OFFSETS");
     EMIT_IF(kiln__column_of(s)->tile_rows, {"KILN_TILE_ROWS", kiln__column_of(s)->tile_rows},
             {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->ranks_per_thread},
-            {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups});
+            {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups},
+            {"KILN_COMBINE_LANES", kiln__column_of(s)->combine_lanes});
     EMIT_IF(kiln__row_of(s)->invariant_inputs, {"KILN_INVARIANT_INPUTS", kiln__row_of(s)->invariant_inputs});
     emit_flag(e, s->edges == KILN__EDGES_PEELED && s->strategy != KILN__ANY_SHAPE, "KILN_PEELED");
     EMIT_IF(s->strategy == KILN__ANY_SHAPE, {"KILN_LANES_CAN_BE_ROWS", s->any.lanes_can_be_rows});
@@ -116,6 +117,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     EMIT_IF(kiln__column_of(s)->run_rows, {"KILN_RUN_ROWS", kiln__column_of(s)->run_rows}, {"KILN_RUNS", runs},
             {"KILN_WHOLE_STEPS", kiln__column_of(s)->whole_steps},
             {"KILN_LAST_CHUNK_BATCH", kiln__column_of(s)->last_chunk_batch}, {"KILN_SLOTS", kiln__column_slots(s)},
+            {"KILN_COMBINED_BYTES", KILN__COMBINED_BYTES},
             {"KILN_CONDITIONAL_STORES", kiln__column_of(s)->conditional_stores});
     kiln__write(e, "typedef %s kiln_index; /* columns */\n\n", s->code.wide_columns ? "long long" : "int");
 }

@@ -162,6 +162,9 @@ typedef struct kiln__row_schedule {
     kiln__slots_plan slots;
 } kiln__row_schedule;
 
+/* Bytes of what a row's ranks exchanged that a thread combines at a time, in 32 registers. */
+#define KILN__COMBINED_BYTES 128
+
 /* Of strategies column and column_tile. */
 typedef struct kiln__column_schedule {
     int run_rows;         /* rows of a vector that lie side by side; it is in vector_width / run_rows runs */
@@ -172,6 +175,7 @@ typedef struct kiln__column_schedule {
     int last_chunk_batch; /* ... which has so many vectors under way */
     int tile_rows;        /* tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
     int ranks_per_thread; /* the same: ranks of a row that each thread is, one after the other */
+    int combine_lanes;    /* the same: neighbouring lanes that combine what the ranks of a row exchanged */
     bool conditional_stores; /* stores ask whether all rows of a run are there */
     int reference;           /* misaligned: the tensor whose strides tell where vectors begin, in all tensors alike */
 } kiln__column_schedule;
