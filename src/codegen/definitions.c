@@ -111,6 +111,8 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     EMIT_IF(kiln__row_of(s)->rows_in_flight, {"KILN_ROW_SPACING", kiln__row_of(s)->row_spacing});
     EMIT_IF(s->split.final_threads, {"KILN_FINAL_THREADS", s->split.final_threads},
             {"KILN_FINAL_BLOCK_THREADS", s->split.final_block_threads});
+    EMIT_IF(s->split.chunks > 1 && e->rows_in_vectors, {"KILN_PARTIAL_ACCESS", s->split.access_bytes});
+    EMIT_IF(s->team.group == KILN__GROUP_GRID, {"KILN_COUNTER_BYTES", KILN__COUNTER_BYTES});
     EMIT_IF(kiln__schedule_clusters(s), {"KILN_SENDERS", kiln__cluster_senders(s)});
     EMIT_IF(kiln__schedule_clusters(s) && e->ir->phase_count > 0, {"KILN_ARRIVALS", e->ir->phase_count});
     EMIT_IF(kiln__column_of(s)->transpose_width, {"KILN_TRANSPOSE_WIDTH", kiln__column_of(s)->transpose_width});

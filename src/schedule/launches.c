@@ -31,7 +31,8 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
     if (!kiln__schedule_exchanges(schedule)) return 0;
     if (kiln__across_plan_of(schedule)->blocks)
         return kiln__times(kiln__across_plan_of(schedule)->blocks, kiln__across_plan_of(schedule)->bytes);
-    if (schedule->team.group == KILN__GROUP_GRID) return 16 + 2 * schedule->team.blocks_per_row * bytes;
+    if (schedule->team.group == KILN__GROUP_GRID)
+        return KILN__COUNTER_BYTES + 2 * schedule->team.blocks_per_row * bytes;
     if (kiln__layout_of(schedule) == KILN__LAYOUT_OUTER)
         rows = kiln__times(kiln__divide_up(rows, schedule->vector_width), schedule->vector_width);
     return kiln__times(kiln__times(rows, schedule->split.chunks), bytes);

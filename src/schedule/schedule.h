@@ -112,6 +112,7 @@ typedef struct kiln__split {
     int final_threads; /* the last launch stores one value per row: threads that share the chunks of a row, column: of a
                         * vector of rows; 0: it stores columns, by the blocks of all chunks */
     int final_block_threads; /* per block of that launch */
+    int access_bytes; /* column: per access of a run's partial results of 4 bytes in the workspace; 4: each alone */
 } kiln__split;
 
 /* Reductions across rows: each block strides over the rows and accumulates in shared memory; a second launch combines
@@ -366,6 +367,7 @@ int kiln__column_slots(const kiln__schedule *schedule);
 /* Whether blocks exchange their results through a workspace. */
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);
 
+#define KILN__COUNTER_BYTES KILN__ACCESS_BYTES /* of a grid's counter: what follows is aligned for any access */
 /* The bytes of that workspace: 8 for each value that a phase combines in a block; of a grid for two rows, and a
  * counter. */
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir); /* by a block for each row */
