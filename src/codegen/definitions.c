@@ -81,7 +81,7 @@ static void emit_common(const kiln__emitter *e) {
         {"KILN_BLOCKS_PER_ROW", s->team.blocks_per_row},
         {"KILN_ONLINE", s->passes.online_pass},
         {"KILN_TURNS", kiln__schedule_turns(s)},
-        {"KILN_MASKED", s->edges == KILN__EDGES_MASKED},
+        {"KILN_MASKED", kiln__has_masks(s)},
         {"KILN_MISALIGNED", s->edges == KILN__EDGES_MISALIGNED},
         {"KILN_ORDERED", s->passes.ordered},
         {"KILN_FAST", e->narrow},

@@ -135,7 +135,7 @@ static void emit_vector(const kiln__emitter *e, uint32_t phase, const char *name
 }
 
 static void emit_vectors(const kiln__emitter *e, uint32_t phase) {
-    const bool masked = e->schedule->edges == KILN__EDGES_MASKED && !e->rows_in_vectors;
+    const bool masked = e->schedule->edges == KILN__EDGES_MASKED;
     if (!e->schedule->passes.splits_masks) {
         emit_vector(e, phase, "vector", masked);
         return;

@@ -237,7 +237,7 @@ static void emit_one_row(const kiln__emitter *e) {
                 e->flat ? "The whole array" : "One row", e->flat ? "" : " in each tensor");
     if (s->edges == KILN__EDGES_PEELED) kiln__write(e, "    int head; /* column of the first vector */\n");
     if (e->problem->any_shape) kiln__emit_any_members(e);
-    if (s->edges == KILN__EDGES_MASKED && !e->flat)
+    if (s->edges == KILN__EDGES_MASKED)
         kiln__write(e, "    int shift; /* elements of the first vector that belong to the row before */\n");
     if (s->staging.kind == KILN__STAGING_TILE)
         kiln__write(e, "    int tile; /* the row's first element in the tile */\n");
@@ -304,7 +304,7 @@ static void emit_phase_of_row(const kiln__emitter *e) {
     if (s->edges == KILN__EDGES_MASKED && e->problem->offsets >= 0)
         kiln__write(e, "    row.shift = (int)((row.index * %d + begin) & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
-    else if (s->edges == KILN__EDGES_MASKED && !e->flat)
+    else if (s->edges == KILN__EDGES_MASKED)
         kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
     if (s->edges == KILN__EDGES_PEELED && !e->problem->any_shape)

@@ -163,7 +163,7 @@ static bool set_vectors(const kiln__given *g, const kiln__column_facts *f, const
     const int last = g->problem->outer_rank - 1;
     s->column.run_rows = last < 0 ? 1 : kiln__column_run(g->problem, f->cols == 1 ? most_of_one_run(f, width) : width);
     const bool whole = f->cols > 1 && g->problem->rows % s->column.run_rows == 0;
-    s->edges = s->column.run_rows > 1 && last <= 0 && !whole ? KILN__EDGES_MASKED : KILN__EDGES_ALIGNED;
+    s->edges = s->column.run_rows > 1 && last <= 0 && !whole ? KILN__EDGES_PARTIAL : KILN__EDGES_ALIGNED;
     return true;
 }
 

@@ -68,7 +68,7 @@ static int last_chunk_batch_of(const kiln__schedule *s) {
 /* Where no run is partial, threads without rows have ended before the last pass, and stores need no condition. From
  * shared memory they have one all the same: without it the compiler loads vectors of several steps at a time. */
 static bool has_conditional_stores(const kiln__schedule *s) {
-    return s->edges == KILN__EDGES_MASKED || kiln__stages_in_shared_memory(s);
+    return s->edges == KILN__EDGES_PARTIAL || kiln__stages_in_shared_memory(s);
 }
 
 /* Where the vectors of staged inputs that are a row's own lie in shared memory: one tensor behind the other, of each a
@@ -88,8 +88,7 @@ static void place_in_shared_memory(const kiln__problem *problem, kiln__schedule 
 /* Masks cost more than the work, and all vectors of a row but its first and last are whole. Those of a tile are pairs,
  * which have two masks. */
 static bool splits_masks(const kiln__schedule *s) {
-    return s->edges == KILN__EDGES_MASKED && kiln__layout_of(s) == KILN__LAYOUT_INNER &&
-           s->staging.kind != KILN__STAGING_TILE;
+    return s->edges == KILN__EDGES_MASKED && s->staging.kind != KILN__STAGING_TILE;
 }
 
 void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {

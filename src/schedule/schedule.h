@@ -54,10 +54,10 @@ typedef struct kiln__staging {
 /* Where rows, or columns of neighbouring rows, begin beside the vectors of memory. */
 typedef enum kiln__edges {
     KILN__EDGES_ALIGNED,
-    KILN__EDGES_MASKED, /* vectors overhang at both ends; column: the last vector of rows may; transpose: the last may
-                         */
+    KILN__EDGES_MASKED,  /* row: vectors overhang at both ends */
+    KILN__EDGES_PARTIAL, /* column: the last run of rows may be partial; transpose: the last tile may */
     KILN__EDGES_PEELED, /* vectors begin behind the row's start: columns before and behind are elements of their own, of
-                         * the first threads */
+                         * the first threads; any_shape: where a launch's strides allow vectors */
     KILN__EDGES_MISALIGNED /* column: a rank's vectors begin where memory is aligned, before its columns; a lane more */
 } kiln__edges;
 
@@ -239,6 +239,11 @@ static inline const kiln__slots_plan *kiln__slots_plan_of(const kiln__schedule *
 static inline const kiln__column_schedule *kiln__column_of(const kiln__schedule *s) {
     static const kiln__column_schedule none;
     return kiln__layout_of(s) == KILN__LAYOUT_OUTER ? &s->column : &none;
+}
+
+/* Whether some vectors have elements that are nobody's. */
+static inline bool kiln__has_masks(const kiln__schedule *s) {
+    return s->edges == KILN__EDGES_MASKED || s->edges == KILN__EDGES_PARTIAL;
 }
 
 static inline bool kiln__stages_in_shared_memory(const kiln__schedule *s) {

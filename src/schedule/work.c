@@ -30,7 +30,7 @@ static double registers_of(const kiln__traits *t, const kiln__schedule *s) {
     registers += 0.7 * t->carried * (column ? s->vector_width : 1);
     if (column) registers += 8;
     if (s->staging.kind == KILN__STAGING_TILE) registers += 5;
-    if (s->edges == KILN__EDGES_MASKED) registers += 5;
+    if (kiln__has_masks(s)) registers += 5;
     if (t->reduce_weight + t->output_weight > 60) registers += 10; /* functions of many instructions */
     return registers + (kiln__row_of(s)->rows_in_flight ? 3.5 * s->team.rows_per_block : 0);
 }
