@@ -4,7 +4,7 @@
 KILN_DEVICE int kiln_rank() { return (int)kiln_cluster_rank() * KILN_THREADS + (int)threadIdx.x; }
 KILN_DEVICE kiln_i64 kiln_row_index() { return kiln_block() / KILN_BLOCKS_PER_ROW; }
 
-/* A value as it travels between blocks, in whole words. */
+/* A value as it travels between blocks, in whole words: 1, 2 or 4, which are 16 bytes, are what one st.async has. */
 template <class V> struct alignas(16) kiln_slot {
     static constexpr int least = (int)(sizeof(V) + 3) / 4, width = least > 2 ? 4 : least;
     static constexpr int writes = (least + width - 1) / width, bytes = writes * width * 4;

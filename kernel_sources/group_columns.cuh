@@ -144,9 +144,9 @@ template <class V, class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
 #endif
 
 /* The combination of N slots' values: of neighbours first, then of neighbouring pairs, and so on. Where these are more
- * than 128 bytes, each half by the same code: only a block's few last warps wait for it. */
+ * than KILN_COMBINED_BYTES, each half by the same code: only a block's few last warps wait for it. */
 template <int N, class S> KILN_DEVICE S kiln_combine_slots(const S (*slots)[KILN_ROWS_PER_BLOCK], int i) {
-    if constexpr (N > 1 && N * sizeof(S) > 128) {
+    if constexpr (N > 1 && N * sizeof(S) > KILN_COMBINED_BYTES) {
         S all;
 #pragma unroll 1
         for (int half = 0; half < 2; ++half) {
@@ -167,16 +167,11 @@ template <int N, class S> KILN_DEVICE S kiln_combine_slots(const S (*slots)[KILN
 }
 
 #ifdef KILN_TILE_ROWS
-KILN_DEVICE constexpr int kiln_power_of_two_in(int n, int most) {
-    int p = 1;
-    while (2 * p <= n && 2 * p <= most) p *= 2;
-    return p;
-}
-/* All slots of each row into its first: those of each of KILN_RANK_GROUPS groups by as many lanes as there are threads
- * for, then the groups' in their order. */
+/* All slots of each row into its first: those of each of KILN_RANK_GROUPS groups by KILN_COMBINE_LANES lanes, then the
+ * groups' in their order. */
 template <class S> KILN_DEVICE void kiln_combine_all_slots(S (*slots)[KILN_ROWS_PER_BLOCK]) {
     constexpr int count = KILN_SLOTS / KILN_RANK_GROUPS, tasks = KILN_ROWS_PER_BLOCK * KILN_RANK_GROUPS;
-    constexpr int lanes = kiln_power_of_two_in(KILN_THREADS / tasks, count < 32 ? count : 32);
+    constexpr int lanes = KILN_COMBINE_LANES;
     const int thread = (int)threadIdx.x;
     if constexpr (lanes > 1) {
         if (thread / 32 * 32 < tasks * lanes) { /* whole warps */

@@ -5,12 +5,12 @@ KILN_DEVICE int kiln_rank() { return (int)(blockIdx.x * KILN_THREADS + threadIdx
 KILN_DEVICE kiln_i64 kiln_row_index() { return 0; }
 
 /* Every thread gets the combination of all threads' values. A block's value passes through the workspace, whose first
- * 16 bytes are the barrier's counter; every other row has places of its own there. */
+ * KILN_COUNTER_BYTES are the barrier's counter; every other row has places of its own there. */
 template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, int turn, const kiln_arguments &args) {
     constexpr int warps = KILN_THREADS / 32, share = (KILN_BLOCKS_PER_ROW + 31) / 32;
     __shared__ V slots[warps], result;
-    V *const partials =
-        reinterpret_cast<V *>(args.workspace + 16 + (2 * V::before + turn % 2 * (int)sizeof(V)) * KILN_BLOCKS_PER_ROW);
+    V *const partials = reinterpret_cast<V *>(args.workspace + KILN_COUNTER_BYTES +
+                                              (2 * V::before + turn % 2 * (int)sizeof(V)) * KILN_BLOCKS_PER_ROW);
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     value = kiln_combine_lanes<32>(value);
     if (lane == 0) slots[warp] = value;

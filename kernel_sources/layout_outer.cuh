@@ -51,10 +51,8 @@ struct kiln_span {
     KILN_MEMBER bool stores(int j) const { return there >> j & 1; }
 };
 #else
-/* Runs that are never partial are there or not, which a kernel asks before its last pass: stores from registers need no
- * condition then. Those from shared memory keep theirs: without it the compiler takes vectors of several steps into
- * registers at a time. */
-#if KILN_MASKED || defined KILN_COPIES
+/* Where stores are not KILN_CONDITIONAL_STORES, runs are there or not, which a kernel asks before its last pass. */
+#if KILN_CONDITIONAL_STORES
 #define KILN_IS_WHOLE(count) ((count) == KILN_RUN_ROWS)
 #else
 #define KILN_IS_WHOLE(count) ((count) != 0)

@@ -8,27 +8,28 @@ template <class Phase> KILN_DEVICE typename Phase::state *kiln_partials(const ki
     return reinterpret_cast<typename Phase::state *>(row.args.workspace + rows * KILN_SPLITS * Phase::before) +
            chunk * rows;
 }
-/* Those of a run of rows, stored and loaded; of 4-byte values in accesses of 16 bytes, with those of rows past the last
- * one, which are anything. A phase's begin at a multiple of 8 bytes for each row, so that single ones are not aligned.
- */
+/* Those of a run of rows, stored and loaded; of 4-byte values in accesses of KILN_PARTIAL_ACCESS bytes, if these are
+ * more, with those of rows past the last one, which are anything. A phase's begin at a multiple of 8 bytes for each
+ * row, so that single ones are not aligned. */
 template <class S>
-constexpr bool kiln_in_words = alignof(S) == 4 && KILN_RUN_ROWS > 1 && (int)sizeof(S) * KILN_RUN_ROWS % 16 == 0 &&
-                               !KILN_MISALIGNED;
-template <class S> struct alignas(kiln_in_words<S> ? 16 : alignof(S)) kiln_states {
-    static constexpr int words = kiln_in_words<S> ? (int)sizeof(S) * KILN_RUN_ROWS / 16 : 0;
+constexpr bool kiln_in_words = alignof(S) == 4 && KILN_PARTIAL_ACCESS > 4 &&
+                               (int)sizeof(S) * KILN_RUN_ROWS % KILN_PARTIAL_ACCESS == 0;
+template <class S> struct alignas(kiln_in_words<S> ? KILN_PARTIAL_ACCESS : alignof(S)) kiln_states {
+    typedef typename kiln_word<KILN_PARTIAL_ACCESS>::type word;
+    static constexpr int words = kiln_in_words<S> ? (int)sizeof(S) * KILN_RUN_ROWS / KILN_PARTIAL_ACCESS : 0;
     S at[KILN_RUN_ROWS];
     KILN_MEMBER void store(S *to, const kiln_span &span, int run) const {
 #pragma unroll
         for (int i = 0; i < words; ++i)
             if (span.stores(run * KILN_RUN_ROWS))
-                kiln_store16(reinterpret_cast<uint4 *>(to) + i, reinterpret_cast<const uint4 *>(at)[i]);
+                kiln_store_word(reinterpret_cast<word *>(to) + i, reinterpret_cast<const word *>(at)[i]);
 #pragma unroll
         for (int j = 0; j < KILN_RUN_ROWS; ++j)
             if (words == 0 && span.stores(run * KILN_RUN_ROWS + j)) to[j] = at[j];
     }
     KILN_MEMBER void load(const S *from, const kiln_span &span, int run) {
 #pragma unroll
-        for (int i = 0; i < words; ++i) reinterpret_cast<uint4 *>(at)[i] = reinterpret_cast<const uint4 *>(from)[i];
+        for (int i = 0; i < words; ++i) reinterpret_cast<word *>(at)[i] = reinterpret_cast<const word *>(from)[i];
 #pragma unroll
         for (int j = 0; j < KILN_RUN_ROWS; ++j)
             if (words == 0 && span.reads(run * KILN_RUN_ROWS + j)) at[j] = from[j];

@@ -81,7 +81,7 @@ static void emit_common(const kiln__emitter *e) {
         {"KILN_BLOCKS_PER_ROW", s->team.blocks_per_row},
         {"KILN_ONLINE", s->passes.online_pass},
         {"KILN_TURNS", kiln__schedule_turns(s)},
-        {"KILN_MASKED", s->edges == KILN__EDGES_MASKED},
+        {"KILN_MASKED", kiln__has_masks(s)},
         {"KILN_MISALIGNED", s->edges == KILN__EDGES_MISALIGNED},
         {"KILN_ORDERED", s->passes.ordered},
         {"KILN_FAST", e->narrow},
@@ -94,10 +94,9 @@ static void emit_common(const kiln__emitter *e) {
 void kiln__emit_definitions(const kiln__emitter *e) {
     const kiln__schedule *s = e->schedule;
     const int runs = kiln__column_of(s)->run_rows ? s->vector_width / kiln__column_of(s)->run_rows : 0;
-    const bool copies = s->staging.kind == KILN__STAGING_SHARED || s->staging.kind == KILN__STAGING_TILE;
     emit_common(e);
     emit_flag(e, kiln__vectors_are_called(e), "KILN_OUTLINED");
-    emit_flag(e, copies, "KILN_COPIES");
+    emit_flag(e, kiln__stages_in_shared_memory(s), "KILN_COPIES");
     emit_flag(e, s->evict_first_rows != 0, "KILN_POLICIES");
     emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");
     emit_flag(e, e->problem->lengths, "KILN_LENGTHS");
@@ -106,18 +105,23 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     emit_flag(e, e->problem->offsets >= 0, "KILN_OFFSETS");
     EMIT_IF(kiln__column_of(s)->tile_rows, {"KILN_TILE_ROWS", kiln__column_of(s)->tile_rows},
             {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->ranks_per_thread},
-            {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups});
+            {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups},
+            {"KILN_COMBINE_LANES", kiln__column_of(s)->combine_lanes});
     EMIT_IF(kiln__row_of(s)->invariant_inputs, {"KILN_INVARIANT_INPUTS", kiln__row_of(s)->invariant_inputs});
     emit_flag(e, s->edges == KILN__EDGES_PEELED && s->strategy != KILN__ANY_SHAPE, "KILN_PEELED");
     EMIT_IF(s->strategy == KILN__ANY_SHAPE, {"KILN_LANES_CAN_BE_ROWS", s->any.lanes_can_be_rows});
     EMIT_IF(kiln__row_of(s)->rows_in_flight, {"KILN_ROW_SPACING", kiln__row_of(s)->row_spacing});
     EMIT_IF(s->split.final_threads, {"KILN_FINAL_THREADS", s->split.final_threads},
             {"KILN_FINAL_BLOCK_THREADS", s->split.final_block_threads});
+    EMIT_IF(s->split.chunks > 1 && e->rows_in_vectors, {"KILN_PARTIAL_ACCESS", s->split.access_bytes});
+    EMIT_IF(s->team.group == KILN__GROUP_GRID, {"KILN_COUNTER_BYTES", KILN__COUNTER_BYTES});
     EMIT_IF(kiln__schedule_clusters(s), {"KILN_SENDERS", kiln__cluster_senders(s)});
     EMIT_IF(kiln__schedule_clusters(s) && e->ir->phase_count > 0, {"KILN_ARRIVALS", e->ir->phase_count});
     EMIT_IF(kiln__column_of(s)->transpose_width, {"KILN_TRANSPOSE_WIDTH", kiln__column_of(s)->transpose_width});
     EMIT_IF(kiln__column_of(s)->run_rows, {"KILN_RUN_ROWS", kiln__column_of(s)->run_rows}, {"KILN_RUNS", runs},
             {"KILN_WHOLE_STEPS", kiln__column_of(s)->whole_steps},
-            {"KILN_LAST_CHUNK_BATCH", kiln__column_of(s)->last_chunk_batch}, {"KILN_SLOTS", kiln__column_slots(s)});
+            {"KILN_LAST_CHUNK_BATCH", kiln__column_of(s)->last_chunk_batch}, {"KILN_SLOTS", kiln__column_slots(s)},
+            {"KILN_COMBINED_BYTES", KILN__COMBINED_BYTES},
+            {"KILN_CONDITIONAL_STORES", kiln__column_of(s)->conditional_stores});
     kiln__write(e, "typedef %s kiln_index; /* columns */\n\n", s->code.wide_columns ? "long long" : "int");
 }

@@ -207,7 +207,7 @@ static const char *spell_scan(const kiln__emitter *e, uint32_t i) {
     const char *value = kiln__spell_value(e, inst->args[0]), *at = e->rows_in_vectors ? "[j]" : "";
     if (!e->element[i]) return kiln__spell_combine(e, inst, kiln__spell_value(e, inst->args[1]), value);
     const char *so_far = kiln__spell(e, "row.s%u%s", i, at), *next = kiln__spell_combine(e, inst, so_far, value);
-    const bool masked = e->schedule->edges == KILN__EDGES_MASKED && !e->rows_in_vectors;
+    const bool masked = e->schedule->edges == KILN__EDGES_MASKED;
     return masked ? kiln__spell(e, "%s = span.has(j) ? %s : %s", so_far, next, so_far)
                   : kiln__spell(e, "%s = %s", so_far, next);
 }

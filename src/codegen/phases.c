@@ -135,10 +135,9 @@ static void emit_vector(const kiln__emitter *e, uint32_t phase, const char *name
     kiln__write(e, "    }\n");
 }
 
-/* Masks cost more than the work: vectors that are whole, all but a row's first and last, are apart. */
 static void emit_vectors(const kiln__emitter *e, uint32_t phase) {
-    const bool masked = e->schedule->edges == KILN__EDGES_MASKED && !e->rows_in_vectors;
-    if (!masked || e->schedule->staging.kind == KILN__STAGING_TILE) {
+    const bool masked = e->schedule->edges == KILN__EDGES_MASKED;
+    if (!e->schedule->passes.splits_masks) {
         emit_vector(e, phase, "vector", masked);
         return;
     }

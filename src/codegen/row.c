@@ -180,14 +180,12 @@ static void emit_transpose(const kiln__emitter *e) {
 /* How far behind a multiple of the vector a rank's columns begin, for a row that is a multiple of the vector behind the
  * first of those that lie side by side. */
 static void emit_misalignment(const kiln__emitter *e) {
-    const kiln__problem *p = e->problem;
-    int key = 0;
-    while (!e->schedule->tensors[key].width) key++;
+    const int reference = kiln__column_of(e->schedule)->reference;
     kiln__write(e, "KILN_DEVICE int kiln_shift(const kiln_arguments &args, kiln_i64 row, int rank)\n{\n");
-    const bool strided = !p->operands[key].linear;
+    const bool strided = !e->problem->operands[reference].linear;
     if (strided) kiln__emit_coordinates(e, "row");
-    kiln__write(e, "    return (int)((rank * args.step0_%s%s", e->name[key], strided ? "" : " + row");
-    if (strided) kiln__emit_strided_sum(e, key);
+    kiln__write(e, "    return (int)((rank * args.step0_%s%s", e->name[reference], strided ? "" : " + row");
+    if (strided) kiln__emit_strided_sum(e, reference);
     kiln__write(e, ") & (KILN_VECTOR_WIDTH - 1));\n}\n\n");
 }
 
@@ -256,7 +254,7 @@ static void emit_one_row(const kiln__emitter *e) {
     if (e->problem->any_shape) kiln__emit_any_members(e);
     if (s->edges == KILN__EDGES_SHIFTED)
         kiln__write(e, "    int shift; /* elements of the first vector before the array */\n");
-    if (s->edges == KILN__EDGES_MASKED && !e->flat)
+    if (s->edges == KILN__EDGES_MASKED)
         kiln__write(e, "    int shift; /* elements of the first vector that belong to the row before */\n");
     if (s->staging.kind == KILN__STAGING_TILE)
         kiln__write(e, "    int tile; /* the row's first element in the tile */\n");
@@ -323,7 +321,7 @@ static void emit_phase_of_row(const kiln__emitter *e) {
     if (s->edges == KILN__EDGES_MASKED && e->problem->offsets >= 0)
         kiln__write(e, "    row.shift = (int)((row.index * %d + begin) & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
-    else if (s->edges == KILN__EDGES_MASKED && !e->flat)
+    else if (s->edges == KILN__EDGES_MASKED)
         kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
     if (s->edges == KILN__EDGES_SHIFTED)

@@ -8,8 +8,8 @@
 
 typedef enum kiln__layout {
     KILN__LAYOUT_FLAT,  /* no reduction: one flat array, every dimension is an outer one */
-    KILN__LAYOUT_INNER, /* neighbouring columns lie side by side, or nothing does */
-    KILN__LAYOUT_OUTER  /* neighbouring rows lie side by side */
+    KILN__LAYOUT_INNER, /* adjacent columns are contiguous, or nothing is */
+    KILN__LAYOUT_OUTER  /* adjacent rows are contiguous */
 } kiln__layout;
 
 /* A tensor as the kernel sees it. Strides in elements. */
@@ -18,9 +18,9 @@ typedef struct kiln__operand {
     bool output;
     bool per_element;        /* has columns; false: one value per row (inner layout) */
     bool follows_rows;       /* differs from row to row */
-    bool linear;             /* lies at row * row_stride (inner) or element * row_stride (flat) */
+    bool linear;             /* at row * row_stride (inner) or element * row_stride (flat) */
     int64_t row_stride;      /* where linear */
-    bool contiguous_columns; /* inner: the columns of a row lie side by side in their order */
+    bool contiguous_columns; /* inner: the columns of a row are contiguous, in their order */
     int64_t outer_strides[KILN_MAX_RANK];
     int64_t inner_strides[KILN_MAX_RANK];
     int alignment;        /* elements, a power of two: what the pointer's address is a multiple of, up to 16 bytes */
@@ -34,7 +34,7 @@ typedef struct kiln__operand {
     bool own_columns;         /* each column of each row has a value: per_element, no run, not across */
 } kiln__operand;
 
-/* The positions that programs ask for: index() of each axis, and the linear index behind uniform(). Each lies in the
+/* The positions that programs ask for: index() of each axis, and the linear index behind uniform(). Each is in the
  * problem like a tensor whose elements are their own offsets. */
 #define KILN__LINEAR_INDEX (-1)
 #define KILN__MAX_POSITIONS (KILN_MAX_RANK + 1)
@@ -54,7 +54,7 @@ typedef struct kiln__problem {
     uint32_t read, taken, later;      /* of the program (kiln__ir) */
     bool tables;                      /* some input's rows are read by an index */
     bool lengths;                     /* rows end before their columns do, each where the program says */
-    int offsets;                      /* the input that says where rows begin and end; -1: they lie as strides say */
+    int offsets;                      /* the input that says where rows begin and end; -1: strides do */
     bool packed;                      /* there are tensors of two elements to a byte */
     int least_vector, most_vector;    /* elements of a vector: of packed tensors whole accesses in every run */
     int64_t blocks[KILN__MAX_BLOCKS]; /* columns of the blocks that are reduced within rows, ascending */
@@ -64,7 +64,7 @@ typedef struct kiln__problem {
     int64_t pitch, filled;  /* flat: of every `pitch` elements the first `filled` are the tensors', and those between
                                rows  nobody's; 0: there are none of these */
     bool ordered;           /* a user's combine runs over rows: columns are combined in their order */
-    int64_t uneven_columns; /* blocks lie along the last so many columns of the row's, and along all before them alike:
+    int64_t uneven_columns; /* blocks are along the last so many columns of the row's, and along all before them alike:
                                the last of them may be short; 0: blocks are cut as the columns are */
     int input_count, output_count;
     int position_count;

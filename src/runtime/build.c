@@ -269,6 +269,7 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
                      kiln_plan_info *info) {
     const kiln__problem *p = &prepared->problem;
     bool flat = p->layout == KILN__LAYOUT_FLAT;
+    bool one_grid = prepared->schedule.team.group == KILN__GROUP_GRID; /* for any number of rows */
     kiln__grid grid = {0, 0, 0};
     kiln__prepared_grid(prepared, &grid);
     memset(info, 0, sizeof *info);
@@ -285,7 +286,7 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     info->image_bytes = (int64_t)image->size;
     info->rows = p->open_rows ? -1 : flat ? 1 : p->rows;
     info->cols = flat ? (p->open_rows ? -1 : kiln__element_count(p)) : p->cols;
-    info->blocks = p->open_rows ? -1 : (int64_t)grid.x * grid.y * grid.z;
+    info->blocks = p->open_rows && !one_grid ? -1 : (int64_t)grid.x * grid.y * grid.z;
     info->threads = prepared->schedule.team.threads;
     info->origin = image->origin;
     info->parse_ms = parse_ms;

@@ -62,10 +62,10 @@ bool kiln__row_tile_pairs(const kiln__problem *problem);
 typedef struct kiln__column_facts {
     int64_t cols;
     bool again;       /* the inputs are needed after the first reductions */
-    bool transposed;  /* outputs have their columns side by side, not the rows */
+    bool transposed;  /* outputs have contiguous columns, not rows */
     int staged_bytes; /* of one row at one column, all staged inputs together */
-    int narrowest;    /* bytes of the narrowest tensor whose rows lie side by side; 0: none */
-    int slot_bytes;   /* the same, all values as wide as the widest: what lies between them counts, too */
+    int narrowest;    /* bytes of the narrowest tensor whose rows are contiguous; 0: none */
+    int slot_bytes;   /* the same, all values as wide as the widest: padding counts, too */
     int count_bytes;  /* what phases that are reduced together carry beside that */
 } kiln__column_facts;
 
@@ -79,10 +79,10 @@ bool kiln__column_is_regular(const kiln__problem *problem);
 /* Whether threads have vectors of the tensor at each column; kiln__column_find has marked what is staged. */
 bool kiln__column_moves(const kiln__problem *problem, const kiln__schedule *s, int tensor);
 
-/* How many rows, up to limit, all tensors have side by side wherever a vector of them starts. */
+/* How many contiguous rows, up to limit, all tensors have wherever a vector of them starts. */
 int kiln__column_run(const kiln__problem *problem, int limit);
 
-/* Whether vectors of `width` rows, more than lie side by side, can be misaligned: begin where memory is aligned. */
+/* Whether vectors of `width` rows, more than are contiguous, can be misaligned: begin where memory is aligned. */
 bool kiln__column_misaligns(const kiln__given *g, int width, const kiln__schedule *s);
 
 /* Neighbouring threads, which have neighbouring rows. */

@@ -113,20 +113,26 @@ static bool misaligned_alike(const kiln__problem *problem, const kiln__operand *
     return alike;
 }
 
+/* The first tensor that threads have vectors of; -1: there is none. */
+static int first_moved(const kiln__problem *problem, const kiln__schedule *s) {
+    for (int o = 0; o < problem->input_count + problem->output_count; o++)
+        if (kiln__column_moves(problem, s, o)) return o;
+    return -1;
+}
+
 /* Where a rank's columns are a multiple of the vector apart, all of them begin alike. */
 bool kiln__column_misaligns(const kiln__given *g, int width, const kiln__schedule *s) {
     const kiln__problem *problem = g->problem;
-    const kiln__operand *first = NULL;
-    if (!kiln__column_is_regular(problem)) return false;
+    const int first = first_moved(problem, s);
+    if (!kiln__column_is_regular(problem) || first < 0) return false;
     if (s->team.threads_per_row > 512 || s->team.threads_per_row * s->team.blocks_per_row % width) return false;
-    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+    for (int o = first; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         if (!kiln__column_moves(problem, s, o)) continue;
-        if (!first) first = operand;
-        if (!may_be_misaligned(problem, operand, width) || !misaligned_alike(problem, first, operand, width))
-            return false;
+        if (!may_be_misaligned(problem, operand, width)) return false;
+        if (!misaligned_alike(problem, &problem->operands[first], operand, width)) return false;
     }
-    return first != NULL;
+    return true;
 }
 
 /* Whether each operand's rows are as far apart everywhere: the last launch of split columns takes them in vectors that
@@ -151,12 +157,13 @@ static bool set_vectors(const kiln__given *g, const kiln__column_facts *f, const
     if (!kiln__is_power_of_two(width) || width > 16) return false;
     if (point->misaligned > 0) {
         s->edges = KILN__EDGES_MISALIGNED;
+        s->column.reference = first_moved(g->problem, s);
         return kiln__column_misaligns(g, width, s) && (point->splits <= 1 || rows_are_linear(g->problem));
     }
     const int last = g->problem->outer_rank - 1;
     s->column.run_rows = last < 0 ? 1 : kiln__column_run(g->problem, f->cols == 1 ? most_of_one_run(f, width) : width);
     const bool whole = f->cols > 1 && g->problem->rows % s->column.run_rows == 0;
-    s->edges = s->column.run_rows > 1 && last <= 0 && !whole ? KILN__EDGES_MASKED : KILN__EDGES_ALIGNED;
+    s->edges = s->column.run_rows > 1 && last <= 0 && !whole ? KILN__EDGES_PARTIAL : KILN__EDGES_ALIGNED;
     return true;
 }
 

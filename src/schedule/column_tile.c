@@ -192,6 +192,15 @@ static bool find_facts(const kiln__given *g, const kiln__column_facts *columns, 
     return f->widest > 0;
 }
 
+/* Lanes of a warp, as many as there are threads for, that share the slots of a row in each group of ranks. */
+static int combine_lanes_of(const kiln__schedule *s) {
+    const int slots = kiln__column_slots(s) / s->column.rank_groups;
+    const int threads = s->team.threads / (s->team.rows_per_block * s->column.rank_groups);
+    int lanes = (int)kiln__least(slots, 32);
+    while (lanes > 1 && lanes > threads) lanes /= 2;
+    return lanes;
+}
+
 /* The point says how many ranks a row has, as it has them in vectors: its bits are the same. */
 bool kiln__column_tile_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
     const kiln__column_facts columns = kiln__column_find(g, s);
@@ -208,5 +217,6 @@ bool kiln__column_tile_build(const kiln__given *g, const kiln__pins *point, kiln
     if (!find_runs(g, &f, s)) return false;
     f.loose = true; /* a block of few threads costs more than waiting for banks */
     if (s->team.threads < LEAST_THREADS) find_runs(g, &f, s);
+    s->column.combine_lanes = combine_lanes_of(s);
     return true;
 }

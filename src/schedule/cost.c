@@ -117,8 +117,7 @@ static bool is_inlined(const kiln__schedule *s) { return s->code.inlining < KILN
 
 /* Rows' ends have bodies of their own where vectors overhang, or single elements stand beside them. */
 static bool has_ends(const kiln__schedule *s) {
-    if (s->edges == KILN__EDGES_PEELED) return true;
-    return s->edges == KILN__EDGES_MASKED && kiln__layout_of(s) == KILN__LAYOUT_INNER;
+    return s->edges == KILN__EDGES_PEELED || s->edges == KILN__EDGES_MASKED;
 }
 
 /* Vectors that are written out one after the other. */

@@ -60,7 +60,7 @@ void kiln__schedule_describe(kiln__schedule *s) {
         {kiln__row_of(s)->prefetch, "prefetch"},
         {kiln__row_of(s)->persistent, "persistent"},
         {s->passes.online >= 0, "online"},
-        {s->edges == KILN__EDGES_MASKED, "masked"},
+        {kiln__has_masks(s), "masked"},
         {s->edges == KILN__EDGES_PEELED, "peeled"},
         {s->edges == KILN__EDGES_MISALIGNED, "misaligned"},
         {s->edges == KILN__EDGES_SHIFTED, "shifted"},

@@ -65,6 +65,12 @@ static int last_chunk_batch_of(const kiln__schedule *s) {
     return kiln__column_of(s)->transpose_width > 1 ? s->batch : 1;
 }
 
+/* Where no run is partial, threads without rows have ended before the last pass, and stores need no condition. From
+ * shared memory they have one all the same: without it the compiler loads vectors of several steps at a time. */
+static bool has_conditional_stores(const kiln__schedule *s) {
+    return s->edges == KILN__EDGES_PARTIAL || kiln__stages_in_shared_memory(s);
+}
+
 /* Where the vectors of staged inputs that are a row's own lie in shared memory: one tensor behind the other, of each a
  * place for every step and row held. */
 static void place_in_shared_memory(const kiln__problem *problem, kiln__schedule *s) {
@@ -79,16 +85,24 @@ static void place_in_shared_memory(const kiln__problem *problem, kiln__schedule 
     }
 }
 
+/* Masks cost more than the work, and all vectors of a row but its first and last are whole. Those of a tile are pairs,
+ * which have two masks. */
+static bool splits_masks(const kiln__schedule *s) {
+    return s->edges == KILN__EDGES_MASKED && s->staging.kind != KILN__STAGING_TILE;
+}
+
 void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     s->unroll = unroll_of(s);
     s->passes.rematerialise = rematerialises(ir, problem, s);
     s->passes.online_pass = online_pass_of(ir, s);
     /* The compiler leaves the last loads of peeled rows in registers behind a division that has no branch. */
     s->passes.branching_means = s->edges == KILN__EDGES_PEELED && !kiln__row_of(s)->rows_in_flight;
+    s->passes.splits_masks = splits_masks(s);
     s->code.wide_columns = kiln__layout_of(s) == KILN__LAYOUT_FLAT || problem->longest > INT32_MAX / 2;
     if (kiln__layout_of(s) == KILN__LAYOUT_OUTER) {
         s->column.whole_steps = whole_steps_of(problem, s);
         s->column.last_chunk_batch = last_chunk_batch_of(s);
+        s->column.conditional_stores = has_conditional_stores(s);
     }
     place_in_shared_memory(problem, s);
 }

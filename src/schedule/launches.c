@@ -31,7 +31,8 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
     if (!kiln__schedule_exchanges(schedule)) return 0;
     if (kiln__across_plan_of(schedule)->blocks)
         return kiln__times(kiln__across_plan_of(schedule)->blocks, kiln__across_plan_of(schedule)->bytes);
-    if (schedule->team.group == KILN__GROUP_GRID) return 16 + 2 * schedule->team.blocks_per_row * bytes;
+    if (schedule->team.group == KILN__GROUP_GRID)
+        return KILN__COUNTER_BYTES + 2 * schedule->team.blocks_per_row * bytes;
     if (kiln__layout_of(schedule) == KILN__LAYOUT_OUTER)
         rows = kiln__times(kiln__divide_up(rows, schedule->vector_width), schedule->vector_width);
     return kiln__times(kiln__times(rows, schedule->split.chunks), bytes);
@@ -101,6 +102,8 @@ bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t r
     int64_t together = schedule->split.chunks * schedule->team.blocks_per_row,
             blocks = kiln__times(kiln__divide_up(rows, per_block), together);
     if (kiln__across_plan_of(schedule)->blocks) blocks = across_grid(schedule, blocks);
+    if (schedule->team.group == KILN__GROUP_GRID)
+        blocks = kiln__least(blocks, together); /* for one row after another */
     int64_t limit = 2147483647 / schedule->team.blocks_per_row * schedule->team.blocks_per_row;
     int64_t layers = kiln__divide_up(blocks, limit);
     *grid = (kiln__grid){(unsigned)kiln__least(blocks, limit), (unsigned)layers, 1};

@@ -115,7 +115,7 @@ static double access_instructions(const work *w) {
 /* Of one thread for one vector. */
 static double vector_instructions(const work *w) {
     const kiln__traits *t = &w->g->traits;
-    const bool masked = w->s->edges == KILN__EDGES_MASKED && kiln__layout_of(w->s) == KILN__LAYOUT_INNER;
+    const bool masked = w->s->edges == KILN__EDGES_MASKED;
     const double element = (double)(t->reduce_weight + t->output_weight) + (masked ? MASK_INSTRUCTIONS : 0);
     return element * w->s->vector_width + access_instructions(w) * (1 + w->unstaged * (w->passes - 1));
 }

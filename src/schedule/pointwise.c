@@ -25,7 +25,7 @@ static void set_transpose_tile(const kiln__problem *problem, const kiln__pins *p
     }
     s->vector_width = kiln__dividing(run, s->vector_width);
     s->steps = s->batch = kiln__power_of_two_from(down, point->steps);
-    s->edges = down % s->steps ? KILN__EDGES_MASKED : KILN__EDGES_ALIGNED;
+    s->edges = down % s->steps ? KILN__EDGES_PARTIAL : KILN__EDGES_ALIGNED;
 }
 
 /* How many of the threads are side by side along a run, for 128 bytes of it, 8 to 64; the others are behind them. */

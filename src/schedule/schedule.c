@@ -27,10 +27,17 @@ static int final_threads_of(const kiln__ir *ir, const kiln__schedule *s) {
     return threads;
 }
 
+/* Partial results of a run of rows are contiguous; those of misaligned vectors begin anywhere. */
+static int access_bytes_of(const kiln__schedule *s) {
+    const bool runs = kiln__column_of(s)->run_rows > 1 && s->edges != KILN__EDGES_MISALIGNED;
+    return runs ? KILN__ACCESS_BYTES : 4;
+}
+
 /* How the launches of split rows follow one another. */
 static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     const bool columns_last = problem->columns_out && !s->passes.stores;
     if (s->split.chunks == 1) return;
+    s->split.access_bytes = access_bytes_of(s);
     s->split.separate_launch = columns_last && have_row_values(problem, 0, problem->input_count) &&
                                have_row_values(problem, problem->input_count, problem->output_count);
     if (columns_last && !s->split.separate_launch) return;

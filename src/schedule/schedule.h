@@ -9,12 +9,12 @@
 
 /* How a kernel works. */
 typedef enum kiln__strategy {
-    KILN__POINTWISE, /* no reduction: vectors of the whole array in its order */
-    KILN__TRANSPOSE, /* the same, where an input's neighbours lie in another dimension than the outputs' */
-    KILN__ROW,       /* lanes, a block or a cluster have a row, whose columns lie side by side, or several in flight */
-    KILN__ROW_TILE,  /* short and odd rows, which a block copies as one flat array */
-    KILN__SPLIT_ROW, /* blocks of several launches, or a whole grid, share a row */
-    KILN__COLUMN,    /* neighbouring rows lie side by side: a thread has a vector of them */
+    KILN__POINTWISE,   /* no reduction: vectors of the whole array in its order */
+    KILN__TRANSPOSE,   /* the same, where an input is contiguous in another dimension than the outputs */
+    KILN__ROW,         /* lanes, a block or a cluster have a row of contiguous columns, or several in flight */
+    KILN__ROW_TILE,    /* short and odd rows, which a block copies as one flat array */
+    KILN__SPLIT_ROW,   /* blocks of several launches, or a whole grid, share a row */
+    KILN__COLUMN,      /* adjacent rows are contiguous: a thread has a vector of them */
     KILN__COLUMN_TILE, /* the same, few or unaligned, which a block copies with their columns as one flat array */
     KILN__ANY_SHAPE    /* extents and strides are arguments of the kernel, as is who works on a row */
 } kiln__strategy;
@@ -31,7 +31,7 @@ typedef enum kiln__group {
 typedef struct kiln__team {
     kiln__group group;
     int threads;           /* per block */
-    int threads_per_row;   /* pointwise: threads; transpose: those side by side along the last dimension */
+    int threads_per_row;   /* pointwise: threads; transpose: those along the last dimension */
     int rows_per_block;    /* pointwise, transpose: 1 */
     int blocks_per_row;    /* that run together: of a cluster or a grid; else 1 */
     int min_blocks_per_sm; /* blocks that a multiprocessor must have registers for; 0, 1: at least this one */
@@ -54,10 +54,10 @@ typedef struct kiln__staging {
 /* Where rows, or columns of neighbouring rows, begin beside the vectors of memory. */
 typedef enum kiln__edges {
     KILN__EDGES_ALIGNED,
-    KILN__EDGES_MASKED, /* vectors overhang at both ends; column: the last vector of rows may; transpose: the last may
-                         */
+    KILN__EDGES_MASKED,  /* row: vectors overhang at both ends */
+    KILN__EDGES_PARTIAL, /* column: the last run of rows may be partial; transpose: the last tile may */
     KILN__EDGES_PEELED, /* vectors begin behind the row's start: columns before and behind are elements of their own, of
-                         * the first threads */
+                         * the first threads; any_shape: where a launch's strides allow vectors */
     KILN__EDGES_MISALIGNED, /* column: a rank's vectors begin where memory is aligned, before its columns; a lane more
                              */
     KILN__EDGES_SHIFTED /* pointwise: vectors begin where the first output's memory is aligned, which the kernel finds
@@ -65,10 +65,10 @@ typedef enum kiln__edges {
 } kiln__edges;
 
 typedef enum kiln__access_kind {
-    KILN__ACCESS_PLAIN,     /* each access, of so many neighbouring elements, has an address of its own */
-    KILN__ACCESS_CROSSING,  /* pointwise: a vector's elements lie in at most two runs, whose places are found once */
-    KILN__ACCESS_TRANSPOSED /* transpose: an input whose vectors lie along the other dimension; column: an output whose
-                             * accesses lie along the columns */
+    KILN__ACCESS_PLAIN,     /* each access, of so many contiguous elements, has an address of its own */
+    KILN__ACCESS_CROSSING,  /* pointwise: a vector's elements are in at most two runs, whose places are found once */
+    KILN__ACCESS_TRANSPOSED /* transpose: an input whose vectors are along the other dimension; column: an output whose
+                             * accesses are along the columns */
 } kiln__access_kind;
 
 /* How a tensor is read or written. */
@@ -104,6 +104,7 @@ typedef struct kiln__passes {
     bool stores;          /* the pass that reduces stores outputs of columns, too: there is no last one */
     int keep_weight;      /* registers: values that take so many instructions are kept for later passes; 0: none is */
     bool branching_means; /* online: means are divided by the count with a branch */
+    bool splits_masks;    /* masked rows: reductions have a body for whole vectors, and one with masks for the others */
 } kiln__passes;
 
 /* Rows that are cut into chunks, a block for each; every phase is a launch of its own. */
@@ -115,6 +116,7 @@ typedef struct kiln__split {
     int final_threads; /* the last launch stores one value per row: threads that share the chunks of a row, column: of a
                         * vector of rows; 0: it stores columns, by the blocks of all chunks */
     int final_block_threads; /* per block of that launch */
+    int access_bytes; /* column: per access of a run's partial results of 4 bytes in the workspace; 4: each alone */
 } kiln__split;
 
 /* Reductions across rows: each block strides over the rows and accumulates in shared memory; a second launch combines
@@ -128,7 +130,7 @@ typedef struct kiln__across_plan {
     int bytes;  /* ... and how many those of each of its rows take */
 } kiln__across_plan;
 
-/* Blocks of columns that are no lanes of a warp: what a reduction takes lies in dynamic shared memory, a value for each
+/* Blocks of columns that are no lanes of a warp: what a reduction takes is in dynamic shared memory, a value for each
  * column of a row or of its chunk; what it comes to has a slot for each block, of each reduction. */
 typedef struct kiln__slots_plan {
     int columns; /* of the row, or of its chunk */
@@ -158,31 +160,36 @@ typedef struct kiln__row_schedule {
     int row_phase;        /* masked, peeled: row r starts r * row_phase elements (modulo the vector) behind one */
     bool persistent;      /* as many groups as run at once go through all rows */
     bool rows_in_flight;  /* a group works on rows_per_block rows, and reads what all rows share once for them ... */
-    int row_spacing; /* rows in flight: so many rows lie from one of a group to its next, which begins at the same place
-                        of a vector */
+    int row_spacing; /* rows in flight: the distance of a group's consecutive rows, which begin at the same place of a
+                        vector */
     bool prefetch;   /* registers: row-invariant inputs are loaded with the row, not when they are used */
     kiln__across_plan across;
     kiln__slots_plan slots;
 } kiln__row_schedule;
 
+/* Bytes of what a row's ranks exchanged that a thread combines at a time, in 32 registers. */
+#define KILN__COMBINED_BYTES 128
+
 /* Of strategies column and column_tile. */
 typedef struct kiln__column_schedule {
-    int run_rows;         /* rows of a vector that lie side by side; it is in vector_width / run_rows runs */
-    int transpose_width;  /* neighbouring columns of a thread, where outputs have them side by side; else 0 */
+    int run_rows;         /* contiguous rows of a vector, which is in vector_width / run_rows runs */
+    int transpose_width;  /* consecutive columns of a thread, where outputs have contiguous columns; else 0 */
     int rank_groups;      /* groups of ranks whose values are combined one after the other, as blocks' are */
     int64_t whole_steps;  /* steps inside for all ranks, for which columns are not asked; split: of all chunks but the
                            * last ... */
     int last_chunk_batch; /* ... which has so many vectors under way */
-    int tile_rows;        /* tile: rows whose columns a block copies, all of those that lie side by side; else 0 */
+    int tile_rows;        /* tile: rows whose columns a block copies, whole runs of contiguous ones; else 0 */
     int ranks_per_thread; /* the same: ranks of a row that each thread is, one after the other */
+    int combine_lanes;    /* the same: neighbouring lanes that combine what the ranks of a row exchanged */
+    bool conditional_stores; /* stores ask whether all rows of a run are there */
+    int reference;           /* misaligned: the tensor whose strides tell where vectors begin, in all tensors alike */
 } kiln__column_schedule;
 
 typedef struct kiln__transpose_schedule {
-    int dim; /* in which inputs have neighbours side by side, and a thread's vectors lie behind one another: it
-                transposes their vectors in registers */
+    int dim; /* in which inputs are contiguous, and a thread's vectors consecutive: it transposes them in registers */
 } kiln__transpose_schedule;
 
-/* What a kernel of any shape is made with; where rows lie and who works on them is told at a launch. */
+/* What a kernel of any shape is made with; its rows' layout and who works on them is told at a launch. */
 typedef struct kiln__any_schedule {
     uint32_t columns;       /* bit t: tensor t has a value for each column */
     int reference;          /* of these the one that vectors are aligned for; -1: there is none */
@@ -235,6 +242,15 @@ static inline const kiln__slots_plan *kiln__slots_plan_of(const kiln__schedule *
 static inline const kiln__column_schedule *kiln__column_of(const kiln__schedule *s) {
     static const kiln__column_schedule none;
     return kiln__layout_of(s) == KILN__LAYOUT_OUTER ? &s->column : &none;
+}
+
+/* Whether some vectors have elements that are nobody's. */
+static inline bool kiln__has_masks(const kiln__schedule *s) {
+    return s->edges == KILN__EDGES_MASKED || s->edges == KILN__EDGES_PARTIAL;
+}
+
+static inline bool kiln__stages_in_shared_memory(const kiln__schedule *s) {
+    return s->staging.kind == KILN__STAGING_SHARED || s->staging.kind == KILN__STAGING_TILE;
 }
 
 /* Of the hardware, the same on every architecture. */
@@ -359,6 +375,8 @@ int kiln__column_slots(const kiln__schedule *schedule);
 /* Whether blocks exchange their results through a workspace. */
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);
 
+#define KILN__COUNTER_BYTES KILN__ACCESS_BYTES /* of a grid's counter: what follows is aligned for any access */
+
 /* The bytes of that workspace: 8 for each value that a phase combines in a block; of a grid for two rows, and a
  * counter. */
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir); /* by a block for each row */
@@ -373,16 +391,15 @@ int64_t kiln__schedule_last_shared(const kiln__schedule *schedule);
  * each run of neighbours, and tiles to transpose overhang. */
 int64_t kiln__schedule_rows(const kiln__schedule *schedule, const kiln__problem *problem);
 
-/* Blocks to launch for so many rows (flat: elements). Where split rows lie side by side x tiles of neighbours, y chunks
- * of columns, z runs of `run` neighbours: blocks that follow one another read memory that does. False where the grid
- * would be too large. */
+/* Blocks to launch for so many rows (flat: elements). Where split rows are contiguous, x tiles of rows, y chunks of
+ * columns, z runs of `run` rows: consecutive blocks read adjacent memory. False where the grid would be too large. */
 typedef struct kiln__grid {
     unsigned x, y, z;
 } kiln__grid;
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid);
 /* The same of the last of several launches, where it is another: how many threads its blocks have. */
 unsigned kiln__schedule_last_grid(const kiln__schedule *schedule, const kiln__problem *problem, kiln__grid *grid);
-/* How many rows of kiln__schedule_rows lie side by side. */
+/* How many rows of kiln__schedule_rows are contiguous. */
 int64_t kiln__schedule_run(const kiln__schedule *schedule, const kiln__problem *problem);
 
 #endif

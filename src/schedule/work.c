@@ -30,7 +30,7 @@ static double registers_of(const kiln__traits *t, const kiln__schedule *s) {
     registers += 0.7 * t->carried * (column ? s->vector_width : 1);
     if (column) registers += 8;
     if (s->staging.kind == KILN__STAGING_TILE) registers += 5;
-    if (s->edges == KILN__EDGES_MASKED) registers += 5;
+    if (kiln__has_masks(s)) registers += 5;
     if (t->reduce_weight + t->output_weight > 60) registers += 10; /* functions of many instructions */
     return registers + (kiln__row_of(s)->rows_in_flight ? 3.5 * s->team.rows_per_block : 0);
 }
@@ -80,6 +80,7 @@ static double bytes_of(const kiln__problem *p) {
 
 static double blocks_of(const kiln__problem *p, const kiln__schedule *s) {
     kiln__grid grid = {0, 0, 0};
+    if (s->team.group == KILN__GROUP_GRID) return (double)p->rows * s->team.blocks_per_row; /* once for each row */
     if (!kiln__schedule_grid(s, kiln__schedule_rows(s, p), kiln__schedule_run(s, p), &grid)) return 1e12;
     return (double)grid.x * grid.y * grid.z;
 }

@@ -345,8 +345,7 @@ static void check_accesses(const bound *b, const kiln__prepared *prepared, int a
 
 /* One bit for each combination that shapes the source. */
 static unsigned combination(const kiln__schedule *s) {
-    return 1u << ((unsigned)kiln__layout_of(s) | (unsigned)s->team.group << 1 |
-                  (unsigned)(s->edges == KILN__EDGES_MASKED) << 2)
+    return 1u << ((unsigned)kiln__layout_of(s) | (unsigned)s->team.group << 1 | (unsigned)kiln__has_masks(s) << 2)
               << 8 * (unsigned)s->staging.kind;
 }
 

@@ -74,10 +74,31 @@ static void blocks_of_split_rows_follow_memory(void **state) {
     assert_false(kiln__schedule_grid(&schedule, INT64_C(2147483648) * 64, INT64_C(2147483648) * 64, &grid));
 }
 
+/* A cooperative grid has as many blocks as run at once, and goes through any number of rows. */
+static void a_cooperative_grid_is_launched_once_for_all_rows(void **state) {
+    (void)state;
+    static const kiln__schedule schedule = {
+        .strategy = KILN__SPLIT_ROW,
+        .team = {.group = KILN__GROUP_GRID, .rows_per_block = 1, .threads = 256, .blocks_per_row = 132},
+        .split = {.chunks = 1}};
+    static const struct {
+        int64_t rows;
+        unsigned blocks;
+    } cases[] = {{0, 0}, {1, 132}, {100, 132}, {INT64_C(1) << 40, 132}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        kiln__grid grid = {0, 0, 0};
+        assert_true(kiln__schedule_grid(&schedule, cases[i].rows, cases[i].rows, &grid));
+        assert_int_equal(grid.x, cases[i].blocks);
+        assert_int_equal(grid.z, 1);
+        if (cases[i].rows) assert_int_equal(grid.y, 1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_grid_covers_the_rows_and_no_more),
         cmocka_unit_test(blocks_of_split_rows_follow_memory),
+        cmocka_unit_test(a_cooperative_grid_is_launched_once_for_all_rows),
     };
     return cmocka_run_group_tests_name("grid", tests, NULL, NULL);
 }

@@ -38,9 +38,10 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     RULE(s->team.rows_per_block >= 1 && (outer || kiln__row_of(s)->rows_in_flight ||
                                          s->team.group == KILN__GROUP_LANES || s->team.rows_per_block == 1));
     IMPLIES(s->team.group == KILN__GROUP_LANES, s->team.threads_per_row <= 32);
-    IMPLIES((s->edges == KILN__EDGES_MISALIGNED), outer && !s->passes.ordered && s->edges != KILN__EDGES_MASKED &&
-                                                      kiln__column_of(s)->run_rows == s->vector_width &&
-                                                      s->vector_width > 1);
+    IMPLIES(s->edges == KILN__EDGES_MASKED, !outer);
+    IMPLIES(s->edges == KILN__EDGES_PARTIAL, outer);
+    IMPLIES((s->edges == KILN__EDGES_MISALIGNED),
+            outer && !s->passes.ordered && kiln__column_of(s)->run_rows == s->vector_width && s->vector_width > 1);
     IMPLIES((s->edges == KILN__EDGES_MISALIGNED),
             s->team.threads_per_row % s->vector_width == 0 && s->team.rows_per_block % s->vector_width == 0);
     IMPLIES(tile, s->team.threads * (kiln__column_of(s)->tile_rows ? kiln__column_of(s)->ranks_per_thread : 1) >=
@@ -119,7 +120,7 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
     if (s->strategy == KILN__TRANSPOSE) {
         const int64_t run = p->outer[p->outer_rank - 1], behind = s->team.threads / s->team.threads_per_row * s->steps;
         RULE(s->transpose.dim >= 0 && s->transpose.dim < p->outer_rank - 1 && run % s->vector_width == 0);
-        IMPLIES(s->edges != KILN__EDGES_MASKED, p->outer[s->transpose.dim] % s->steps == 0);
+        IMPLIES(s->edges != KILN__EDGES_PARTIAL, p->outer[s->transpose.dim] % s->steps == 0);
         IMPLIES(s->team.threads_per_row > 1, (int64_t)s->team.threads_per_row / 2 * s->vector_width < run);
         /* Where threads are pinned, or more than the least, some may sit out, but not most of a small block. */
         IMPLIES(s->team.threads_per_row < s->team.threads,
@@ -134,7 +135,7 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
     if (kiln__layout_of(s) == KILN__LAYOUT_FLAT) return NULL;
     /* Of the largest rows the last chunk may end behind the last number. */
     wide step = (wide)s->team.threads_per_row * (outer ? 1 : s->vector_width), chunk = step * s->steps;
-    wide columns = (wide)p->cols + ((s->edges == KILN__EDGES_MASKED) && inner ? s->vector_width - 1 : 0);
+    wide columns = (wide)p->cols + (s->edges == KILN__EDGES_MASKED ? s->vector_width - 1 : 0);
     if (s->edges == KILN__EDGES_PEELED)
         columns = (p->cols / s->vector_width - 1) * s->vector_width; /* those in packs */
     RULE(s->split.chunks * chunk >= columns);
@@ -143,7 +144,7 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
             step * (s->steps - (kiln__column_of(s)->transpose_width ? kiln__column_of(s)->transpose_width : 1)) <
                 columns);
     IMPLIES(s->edges != KILN__EDGES_MASKED && s->edges != KILN__EDGES_PEELED && inner, p->cols % s->vector_width == 0);
-    IMPLIES(s->passes.ordered && inner, s->edges != KILN__EDGES_MASKED);
+    IMPLIES(s->passes.ordered, s->edges != KILN__EDGES_MASKED);
     return NULL;
 }
 
@@ -269,6 +270,7 @@ const char *launch_fault(const kiln__prepared *prepared) {
         int64_t apart = kiln__row_of(s)->rows_in_flight ? kiln__row_of(s)->row_spacing : 1;
         wide blocks = (wide)kiln__divide_up(rows, each * apart) * apart * s->split.chunks * s->team.blocks_per_row;
         const int64_t most = kiln__across_plan_of(s)->blocks;
+        if (s->team.group == KILN__GROUP_GRID) blocks = p->rows ? s->team.blocks_per_row : 0;
         if (p->across) blocks = blocks < 1 ? 1 : blocks < most ? blocks : most;
         RULE(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535 &&
              grid.x % (unsigned)s->team.blocks_per_row == 0);
