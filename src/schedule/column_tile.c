@@ -206,7 +206,7 @@ bool kiln__column_tile_build(const kiln__given *g, const kiln__pins *point, kiln
     const kiln__column_facts columns = kiln__column_find(g, s);
     const int blocks = (int)kiln__greatest(point->cluster, 1);
     tile_facts f;
-    if (!find_facts(g, &columns, s, &f)) return false;
+    if (!kiln__is_power_of_two(point->threads) || !find_facts(g, &columns, s, &f)) return false;
     s->strategy = KILN__COLUMN_TILE;
     s->staging.kind = KILN__STAGING_TILE;
     s->team.group = KILN__GROUP_COLUMNS;
