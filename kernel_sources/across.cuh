@@ -54,7 +54,8 @@ template <class Total> KILN_DEVICE typename Total::type kiln_total(const kiln_ar
     const kiln_i64 at = column < Total::count ? column : 0, blocks = kiln_across_blocks(args);
     unsigned char *workspace = reinterpret_cast<unsigned char *>(args.workspace);
     typename Total::type all = Total::identity();
-#pragma unroll 8
+    constexpr int unroll = KILN_TOTAL_UNROLL; /* nvcc knows no macros there */
+#pragma unroll unroll
     for (kiln_i64 block = threadIdx.x / 32; block < blocks; block += KILN_TOTAL_WARPS)
         all = Total::combine(all, kiln_values<Total>(workspace + block * KILN_ACROSS_BYTES)[at]);
     kiln_block_barrier(); /* nobody reads the total before */

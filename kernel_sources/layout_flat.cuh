@@ -115,17 +115,29 @@ KILN_DEVICE void kiln_fetch_same(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, cons
     for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) vector.set(j, j < cross.left ? here : there);
 }
 
-#ifdef KILN_SHIFTS
-/* The same of a run whose elements are contiguous: accesses of W elements shifted into place; at its ends element by
- * element. */
+#ifdef KILN_HAS_SHIFTS
+/* The same of a run whose elements are contiguous, shifted into place; at its ends element by element. Of a tensor that
+ * is aligned, two vectors are, as the place tells; else accesses, as the address does. */
 template <int W, class T>
 KILN_DEVICE void kiln_fetch_shifted(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, const T *p, const kiln_crossing &cross,
                                     const kiln_span &span) {
-    const int skip = kiln_skip<W>(p + cross.here), behind = KILN_VECTOR_WIDTH + (skip ? W - skip : 0);
-    if (!span.whole() || skip > cross.before || behind > cross.left)
+#ifdef KILN_SHIFTED
+    const int skip = kiln_skip<W>(p + cross.here), read = KILN_VECTOR_WIDTH + (skip ? W : 0);
+#else
+    const int skip = (int)(cross.here & (KILN_VECTOR_WIDTH - 1)), read = 2 * KILN_VECTOR_WIDTH;
+#endif
+    if (!span.whole() || skip > cross.before || read - skip > cross.left) {
         kiln_fetch_crossing<1>(vector, p, cross, 1, span);
-    else
-        kiln_load_shifted<W>(vector, p + cross.here, skip);
+        return;
+    }
+#ifdef KILN_SHIFTED
+    kiln_load_shifted<W>(vector, p + cross.here, skip);
+#else
+    kiln_vector<T, KILN_VECTOR_WIDTH> halves[2];
+    kiln_load<W>(halves[0], p + cross.here - skip);
+    kiln_load<W>(halves[1], p + cross.here - skip + KILN_VECTOR_WIDTH);
+    kiln_join(vector, halves, skip);
+#endif
 }
 #endif
 

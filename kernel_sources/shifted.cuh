@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Vectors that begin in the middle of aligned ones. */
-#define KILN_SHIFTS
+#define KILN_HAS_SHIFTS
 
 /* The words `skip` < 2 BY places further on, by halves of it. Each half is a function of its own: as loops in a loop
  * they are unrolled too late, when words have been given places in memory. */
@@ -12,6 +12,15 @@ template <int BY, int COUNT> KILN_DEVICE void kiln_shift_words(kiln_u32 (&word)[
     }
 }
 
+/* The vector that begins so many bytes, fewer than 8 BY, in the words; BY 0: than 4. */
+template <int BY, class T, int N, int COUNT>
+KILN_DEVICE void kiln_take_shifted(kiln_vector<T, N> &vector, kiln_u32 (&word)[COUNT], int bytes) {
+    kiln_shift_words<BY, COUNT>(word, bytes / 4);
+#pragma unroll
+    for (int i = 0; i < (int)sizeof(T) * N / 4; ++i)
+        reinterpret_cast<kiln_u32 *>(&vector)[i] = __funnelshift_r(word[i], word[i + 1], bytes % 4 * 8);
+}
+
 /* How many elements an address is behind the access of W of them in which it is. */
 template <int W, class T> KILN_DEVICE int kiln_skip(const T *p) { return (int)((kiln_u64)p / sizeof(T)) & (W - 1); }
 
@@ -21,27 +30,19 @@ template <int W, class T, int N> KILN_DEVICE void kiln_load_shifted(kiln_vector<
     typedef typename kiln_word<sizeof(T) * W>::type access;
     constexpr int words = (int)sizeof(T) * N / 4, words_of_access = (int)sizeof(T) * W / 4, count = N / W;
     const access *const from = reinterpret_cast<const access *>(p - skip);
-    const int bytes = skip * (int)sizeof(T);
     alignas(16) kiln_u32 word[words + words_of_access];
 #pragma unroll
     for (int i = 0; i < count; ++i) reinterpret_cast<access *>(word)[i] = kiln_load_word(from + i);
     reinterpret_cast<access *>(word)[count] = kiln_load_word(from + (skip ? count : 0));
-    kiln_shift_words<words_of_access / 2>(word, bytes / 4);
-#pragma unroll
-    for (int i = 0; i < words; ++i)
-        reinterpret_cast<kiln_u32 *>(&vector)[i] = __funnelshift_r(word[i], word[i + 1], bytes % 4 * 8);
+    kiln_take_shifted<words_of_access / 2>(vector, word, skip * (int)sizeof(T));
 }
 
 /* The vector that begins `skip` elements into two that lie side by side, of 4 bytes and more. */
 template <class T, int N>
 KILN_DEVICE void kiln_join(kiln_vector<T, N> &vector, const kiln_vector<T, N> (&halves)[2], int skip) {
     constexpr int words = (int)sizeof(T) * N / 4;
-    const int bytes = skip * (int)sizeof(T);
     kiln_u32 word[2 * words];
 #pragma unroll
     for (int i = 0; i < 2 * words; ++i) word[i] = reinterpret_cast<const kiln_u32 *>(halves + i / words)[i % words];
-    kiln_shift_words<words / 2, 2 * words>(word, bytes / 4);
-#pragma unroll
-    for (int i = 0; i < words; ++i)
-        reinterpret_cast<kiln_u32 *>(&vector)[i] = __funnelshift_r(word[i], word[i + 1], bytes % 4 * 8);
+    kiln_take_shifted<words / 2>(vector, word, skip * (int)sizeof(T));
 }

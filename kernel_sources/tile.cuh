@@ -22,13 +22,13 @@ template <int V, class T> KILN_DEVICE void kiln_tile_drain(T *to, const unsigned
     if (V > 1 && rest < count) to[rest] = reinterpret_cast<const T *>(shared)[rest];
 }
 
-#ifdef KILN_SHIFTS
+#ifdef KILN_HAS_SHIFTS
 /* The same of elements that begin anywhere: what is on the other side of an aligned access is in two on this one. The
  * first elements and the last, whose accesses others than the tile's are in, one by one. */
 template <int V, class T> KILN_DEVICE void kiln_tile_fill_shifted(unsigned char *shared, const T *from, int count) {
     const int skip = kiln_skip<V>(from);
     if (skip == 0) return kiln_tile_fill<V>(shared, from, count);
-    constexpr int batch = 4; /* under way at once */
+    constexpr int batch = KILN_TILE_ACCESSES; /* under way at once */
     const int end = (count + skip) / V - 1, whole = end > 1 ? end - 1 : 0;
     T *const to = reinterpret_cast<T *>(shared);
 #pragma unroll 1
@@ -70,7 +70,7 @@ template <int V, class T> KILN_DEVICE void kiln_tile_drain_shifted(T *to, const 
 
 /* A row's columns, by a warp, which lie side by side on both sides. */
 template <class T> KILN_DEVICE void kiln_tile_copy(T *to, const T *from) {
-    constexpr int batch = 8; /* under way at once */
+    constexpr int batch = KILN_TILE_ELEMENTS; /* under way at once */
     for (int first = (int)threadIdx.x % 32; first < KILN_COLS; first += 32 * batch) {
         T some[batch];
 #pragma unroll

@@ -107,6 +107,8 @@ void kiln__emit_definitions(const kiln__emitter *e) {
             {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->ranks_per_thread},
             {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups},
             {"KILN_COMBINE_LANES", kiln__column_of(s)->combine_lanes});
+    EMIT_IF(s->strategy == KILN__ROW_TILE, {"KILN_TILE_ACCESSES", KILN__TILE_ACCESSES},
+            {"KILN_TILE_ELEMENTS", KILN__TILE_ELEMENTS});
     EMIT_IF(kiln__row_of(s)->invariant_inputs, {"KILN_INVARIANT_INPUTS", kiln__row_of(s)->invariant_inputs});
     emit_flag(e, s->edges == KILN__EDGES_PEELED && s->strategy != KILN__ANY_SHAPE, "KILN_PEELED");
     EMIT_IF(s->strategy == KILN__ANY_SHAPE, {"KILN_LANES_CAN_BE_ROWS", s->any.lanes_can_be_rows});

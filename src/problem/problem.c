@@ -118,6 +118,7 @@ static void split(const dims *d, kiln__problem *problem) {
         *(inner ? &problem->inner[problem->inner_rank++] : &problem->outer[problem->outer_rank++]) = d->at[i].extent;
         *(inner ? &problem->cols : &problem->rows) *= d->at[i].extent;
     }
+    if (problem->rows) problem->rows -= problem->pitch - problem->filled; /* nothing is behind the last row */
     /* A size left open is planned as the small ones that most are: as two. */
     problem->wide = problem->rows / (problem->open_rows ? KILN__OPEN_ROWS / 2 : 1) > INT32_MAX;
 }
@@ -325,8 +326,45 @@ static void fill_packed_rows(const kiln__problem *problem, kiln__operand *operan
     if (problem->outer_rank == 0) operand->row_stride = 0;
 }
 
+#define ACCESS_BYTES 16 /* the most that a thread loads or stores at once */
+
+/* Whether the tensor's rows of contiguous elements follow each other at the pitch, in all dimensions. */
+static bool has_pitch(const dims *d, int o, int64_t pitch) {
+    int64_t expected = pitch;
+    bool same = d->at[d->rank - 1].strides[o] == 1;
+    for (int i = d->rank - 2; i >= 0; expected = kiln__times(expected, d->at[i--].extent))
+        same &= d->at[i].strides[o] == expected;
+    return same;
+}
+
+/* The distance between rows of all tensors that have every element, where in some of them rows begin or end between
+ * accesses; else 0. */
+static int64_t common_pitch(const tensors *t, const dims *d) {
+    const int64_t pitch = d->at[d->rank - 2].strides[t->given->input_count], run = d->at[d->rank - 1].extent;
+    bool common = true, whole = true;
+    for (int o = 0; o < t->count; o++) {
+        const int64_t elements = ACCESS_BYTES / (int64_t)kiln_type_size(t->given->at[o].type);
+        common &= (!t->full[o] || has_pitch(d, o, pitch)) && !kiln__type_is_packed(t->given->at[o].type);
+        whole &= pitch % elements == 0 && run % elements == 0;
+    }
+    return common && !whole ? pitch : 0;
+}
+
+/* Rows that are some elements apart, and what is between them, become one array, whose accesses are whole wherever a
+ * row begins. At most half of its threads are where nobody has elements. */
+static void join_rows(const tensors *t, dims *d, kiln__problem *out) {
+    if (d->rank < 2) return;
+    dim *last = &d->at[d->rank - 1];
+    const int64_t run = last->extent, pitch = common_pitch(t, d);
+    if (pitch <= run || pitch > 2 * run) return;
+    out->pitch = pitch;
+    out->filled = run;
+    last->extent = pitch;
+    merge_dims(d, t->count + out->position_count);
+}
+
 /* The space's axes as dimensions, canonical. */
-static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const tensors *t, dims *d,
+static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const tensors *t, dims *d, bool exact,
                            kiln__problem *out) {
     const bool rows = out->tables || out->lengths || out->uneven_columns || out->sorted || out->first;
     const bool flat = ir->phase_count == 0 && ir->elsewhere == 0 && t->all_full && !rows;
@@ -344,6 +382,7 @@ static kiln_status arrange(const kiln__ir *ir, const kiln__space *space, const t
     drop_ones(d);
     sort_dims(d, key, counts_columns(ir));
     merge_dims(d, t->count + out->position_count);
+    if (flat && exact) join_rows(t, d, out);
     split(d, out);
     out->layout = layout_of(out, space, d, key, flat);
     out->longest = t->ragged->packed ? t->ragged->columns : out->cols;
@@ -394,7 +433,7 @@ static kiln_status find_packed(const tensors *t, kiln__problem *out) {
     return status;
 }
 
-kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out) {
+static kiln_status build(const kiln__ir *ir, const kiln__shaped *shaped, bool exact, kiln__problem *out) {
     const kiln__space *space = &shaped->space;
     tensors t = {.given = &shaped->tensors, .all_full = true, .tables = shaped->tables, .ragged = &shaped->ragged};
     dims d = {.rank = space->rank};
@@ -415,7 +454,7 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
     out->later = ir->later;
     for (int o = 0; o < t.count; o++) out->tables |= shaped->tables[o].rows != 0;
     kiln_status status = lay_out_all(ir, shaped, &d, &t);
-    if (!status) status = arrange(ir, space, &t, &d, out);
+    if (!status) status = arrange(ir, space, &t, &d, exact, out);
     for (int o = 0; o < t.count && !status; o++) {
         fill_tensor(space, &d, &t, o, out);
         fill_table(&shaped->tables[o], &out->operands[o]);
@@ -431,6 +470,14 @@ kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, 
             fill_packed_rows(out, &out->operands[o]);
     }
     return status;
+}
+
+kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out) {
+    return build(ir, shaped, false, out);
+}
+
+kiln_status kiln__problem_build_exact(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out) {
+    return build(ir, shaped, true, out);
 }
 
 const kiln__operand *kiln__position(const kiln__problem *problem, int axis) {

@@ -62,7 +62,7 @@ typedef struct kiln__problem {
     bool first;             /* some output has a row's first columns alone */
     bool sorted;            /* rows are brought into order */
     int64_t pitch, filled;  /* flat: of every `pitch` elements the first `filled` are the tensors', and those between
-                               rows  nobody's; 0: there are none of these */
+                               rows nobody's; 0: there are none of these */
     bool ordered;           /* a user's combine runs over rows: columns are combined in their order */
     int64_t uneven_columns; /* blocks are along the last so many columns of the row's, and along all before them alike:
                                the last of them may be short; 0: blocks are cut as the columns are */
@@ -95,10 +95,8 @@ bool kiln__outputs_are_narrow(const kiln__problem *problem);
 /* Data pointers are read for their alignment alone (NULL: 16 bytes). KILN_E_SHAPE for outputs that do not fit or a max
  * of nothing; KILN_E_AXIS; KILN_E_UNSUPPORTED names the tensor and the limit. */
 kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out);
-
-/* Elementwise tensors of one pitch, whose rows are no whole vectors, become one array with the elements between rows.
- */
-void kiln__problem_pitch(kiln__problem *problem);
+/* The same of a kernel of its own, in which rows of one pitch may be one array with the elements between them. */
+kiln_status kiln__problem_build_exact(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out);
 
 /* Flat: how many elements the tensors have. */
 static inline int64_t kiln__element_count(const kiln__problem *p) {

@@ -83,9 +83,7 @@ __attribute__((noinline)) static kiln_status build_problem(const kiln_program *p
                                                            const kiln_scalar *scalars, kiln__prepared *out) {
     kiln__shaped shaped;
     kiln_status status = kiln__program_bind(program, tensors, scalars, &shaped, &out->ir);
-    if (!status) status = kiln__problem_build(out->ir, &shaped, &out->problem);
-    if (!status) kiln__problem_pitch(&out->problem);
-    return status;
+    return status ? status : kiln__problem_build_exact(out->ir, &shaped, &out->problem);
 }
 
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,

@@ -118,9 +118,14 @@ int kiln__access_width(const kiln__problem *problem, const kiln__operand *operan
     return kiln__dividing_rows(problem, operand, access);
 }
 
+int kiln__widest_shifted(const kiln__operand *operand, int elements) {
+    const int widest = (int)kiln__least(kiln__elements_of_access(operand->type), elements);
+    return widest * (int)kiln_type_size(operand->type) >= 4 ? widest : 0;
+}
+
 int kiln__shifted_width(const kiln__operand *operand, int elements) {
-    const int size = (int)kiln_type_size(operand->type), widest = (int)kiln__least(KILN__ACCESS_BYTES / size, elements);
-    return operand->alignment >= widest && elements * size >= 4 ? widest : 0;
+    const int widest = kiln__widest_shifted(operand, elements);
+    return operand->alignment >= widest ? widest : 0;
 }
 
 int kiln__run_of(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {

@@ -31,6 +31,8 @@ int kiln__access_width(const kiln__problem *problem, const kiln__operand *operan
 
 /* Of an operand of which accesses of so many elements begin anywhere: how many have the aligned ones that are shifted
  * into place, by words; 0: it cannot be. */
+int kiln__widest_shifted(const kiln__operand *operand, int elements);
+/* The same where the operand itself begins with such an access. */
 int kiln__shifted_width(const kiln__operand *operand, int elements);
 
 /* Where a vector of a flat array may cross the end of the operand's innermost run: how many of its elements, from

@@ -44,8 +44,8 @@ static void set_transpose_threads(const kiln__problem *problem, const kiln__pins
     s->team.threads_per_row = side;
 }
 
-static void shift(const kiln__operand *operand, int elements, kiln__access *access) {
-    const int widest = kiln__shifted_width(operand, elements);
+/* Accesses of so many elements in place of narrower ones, shifted into place. */
+static void shift(int widest, kiln__access *access) {
     access->shifted = access->width < widest;
     if (access->shifted) access->width = widest;
 }
@@ -60,7 +60,7 @@ static void set_transpose_access(const kiln__problem *problem, int o, kiln__sche
     access->kind = transposed ? KILN__ACCESS_TRANSPOSED : KILN__ACCESS_PLAIN;
     access->width = transposed ? kiln__access_along(problem, operand, s->transpose.dim, steps)
                                : kiln__access_along(problem, operand, last, s->vector_width);
-    if (transposed) shift(operand, steps, access);
+    if (transposed) shift(kiln__shifted_width(operand, steps), access);
 }
 
 /* A thread loads the vectors of a tile in the direction in which each input has them, and transposes those of the
@@ -80,12 +80,6 @@ static bool choose_transpose(const kiln__problem *problem, const kiln__pins *poi
     return true;
 }
 
-/* The accesses of a vector, which may begin between two: none of less than a word is shifted. */
-static int widest_shifted(const kiln__operand *operand, int vector_width) {
-    const int widest = (int)kiln__least(kiln__elements_of_access(operand->type), vector_width);
-    return widest * (int)kiln_type_size(operand->type) >= 4 ? widest : 0;
-}
-
 /* A flat operand that whole vectors cannot move: the places of a vector's elements follow from two, rather than each
  * from a division. Where they are contiguous in runs in which most warps lie wholly, aligned accesses are shifted into
  * place. */
@@ -93,25 +87,26 @@ static void cross(const kiln__problem *problem, const kiln__operand *operand, in
     kiln__access *access = &s->tensors[o];
     const int last = problem->outer_rank - 1;
     const bool long_runs = operand->outer_strides[last] == 1 && problem->outer[last] >= 64 * s->vector_width;
-    const int widest = !operand->output && long_runs ? widest_shifted(operand, s->vector_width) : 0;
-    access->shifted = access->width < widest;
-    if (access->shifted) access->width = widest;
+    if (!operand->output && long_runs) shift(kiln__widest_shifted(operand, s->vector_width), access);
     if (access->shifted || !access->width) access->kind = KILN__ACCESS_CROSSING;
 }
 
 /* Whether the tensor's elements are those of the array, in its order. */
 static bool is_one_by_one(const kiln__operand *operand) { return operand->linear && operand->row_stride == 1; }
 
-/* Whole accesses of such a tensor, wherever it begins. */
-static kiln__access shifted_access(const kiln__operand *operand, int vector_width) {
-    const bool one_by_one = is_one_by_one(operand);
-    const int64_t width = kiln__least(kiln__elements_of_access(operand->type), vector_width);
-    return (kiln__access){.width = one_by_one ? (int)width : 0, .run = 1, .shifted = one_by_one};
-}
-
-static kiln__access aligned_access(const kiln__problem *problem, const kiln__operand *operand,
-                                   const kiln__schedule *s) {
-    return (kiln__access){.width = kiln__access_width(problem, operand, s), .run = kiln__run_of(problem, operand, s)};
+/* Shifted: whole accesses of such a tensor, wherever it begins. */
+static void set_vector_access(const kiln__problem *problem, int o, kiln__schedule *s) {
+    const kiln__operand *operand = &problem->operands[o];
+    kiln__access *access = &s->tensors[o];
+    if (s->edges == KILN__EDGES_SHIFTED) {
+        access->shifted = is_one_by_one(operand);
+        access->width =
+            (int)kiln__least(access->shifted ? kiln__elements_of_access(operand->type) : 0, s->vector_width);
+        access->run = 1;
+    } else {
+        access->width = kiln__access_width(problem, operand, s);
+        access->run = kiln__run_of(problem, operand, s);
+    }
 }
 
 /* Vectors of the whole array; shifted, of all elements between the first output's whole accesses. */
@@ -121,11 +116,8 @@ static void set_vectors(const kiln__problem *problem, const kiln__pins *point, k
     if (s->vector_width > kiln__widest_vector(problem) || problem->pitch) s->edges = KILN__EDGES_SHIFTED;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        const bool staged = s->tensors[o].staged;
         if (!operand->per_element) continue;
-        s->tensors[o] = s->edges == KILN__EDGES_SHIFTED ? shifted_access(operand, s->vector_width)
-                                                        : aligned_access(problem, operand, s);
-        s->tensors[o].staged = staged;
+        set_vector_access(problem, o, s);
         if (kiln__crosses(problem, operand, s)) cross(problem, operand, o, s);
     }
 }

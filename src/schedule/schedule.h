@@ -71,6 +71,12 @@ typedef enum kiln__access_kind {
                              * accesses are along the columns */
 } kiln__access_kind;
 
+/* Of a tile's copy through registers, what a thread has under way at once: accesses, or elements of rows that are
+ * apart.
+ */
+#define KILN__TILE_ACCESSES 4
+#define KILN__TILE_ELEMENTS 8
+
 /* How a tensor is read or written. */
 typedef struct kiln__access {
     kiln__access_kind kind;
@@ -122,7 +128,8 @@ typedef struct kiln__split {
 /* Reductions across rows: each block strides over the rows and accumulates in shared memory; a second launch combines
  * what the blocks have, always in the same order. */
 #define KILN__TOTAL_WARPS 32   /* of a block of that launch, which add up what different blocks have ... */
-#define KILN__TOTAL_COLUMNS 32 /* ... of as many columns as a warp has lanes */
+#define KILN__TOTAL_COLUMNS 32 /* ... of as many columns as a warp has lanes ... */
+#define KILN__TOTAL_UNROLL 8   /* ... loads of so many of those blocks under way at once */
 typedef struct kiln__across_plan {
     int blocks; /* at most; of the architecture's typical device, so that it decides the bits alone; 0: there are none
                  */

@@ -489,7 +489,7 @@ static void any_extents_may_drift(void **state) {
     for (int i = 0; i < 80; i++) {
         char tensors[96];
         int draw[6];
-        for (size_t d = 0; d < COUNT(draw); d++) random = random * 1664525u + 1013904223u, draw[d] = (int)(random >> 8);
+        packed_draw(&random, COUNT(draw), draw);
         const char *program = programs[draw[0] % 6], *pins = all_pins[draw[1] % 7];
         const int runs = 1 + draw[2] % 3, columns = 17 + draw[3] % (i % 8 ? 250 : 1500), rows = 16 + draw[4] % 150;
         const bool reduced = program[0] == 's';
@@ -510,7 +510,7 @@ static void any_order_of_dimensions_may_be_turned(void **state) {
     for (int i = 0; i < 48; i++) {
         char tensors[200];
         int draw[12], sizes[3], order[3] = {0, 1, 2}, strides[3], span = 1;
-        for (size_t d = 0; d < COUNT(draw); d++) random = random * 1664525u + 1013904223u, draw[d] = (int)(random >> 8);
+        packed_draw(&random, COUNT(draw), draw);
         for (int d = 0; d < 3; d++) sizes[d] = d == draw[0] % 3 ? 1 + draw[1] % 5 : 1 + draw[2 + d] % 100;
         for (int d = 2; d > 0; d--) {
             const int other = draw[5 + d] % (d + 1), kept = order[d];

@@ -95,6 +95,7 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 #define KILN_ACROSS_OFFSET 0
 #define KILN_ACROSS_BYTES 4096
 #define KILN_TOTAL_WARPS 32
+#define KILN_TOTAL_UNROLL 8
 /* Values of all rows: where they are among a row's, and how many. */
 struct kiln_total11 {
     typedef float type;

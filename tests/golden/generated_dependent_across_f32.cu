@@ -117,6 +117,7 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 #define KILN_ACROSS_OFFSET 0
 #define KILN_ACROSS_BYTES 4032
 #define KILN_TOTAL_WARPS 32
+#define KILN_TOTAL_UNROLL 8
 /* Values of all rows: where they are among a row's, and how many. */
 struct kiln_total6 {
     typedef float type;

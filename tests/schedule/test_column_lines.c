@@ -74,7 +74,7 @@ static void any_extents_may_have_lines(void **state) {
         char tensors[160];
         packed_result result = {.output = NULL};
         int draw[10];
-        for (size_t d = 0; d < COUNT(draw); d++) random = random * 1664525u + 1013904223u, draw[d] = (int)(random >> 8);
+        packed_draw(&random, COUNT(draw), draw);
         const int runs = 1 + draw[0] % 3, rows = 2 + draw[1] % 150, columns = 2 + draw[2] % (i % 4 ? 150 : 1500);
         const int in = rows + (draw[3] % 2 ? 0 : 8 - rows % 8), out = columns + (draw[4] % 2 ? 0 : 8 - columns % 8);
         snprintf(tensors, sizeof tensors, "%s[%d,%d,%d]{%d,1,%d} %s[%d,%d,%d]{%d,%d,1}@%d", types[draw[5] % 5], runs,

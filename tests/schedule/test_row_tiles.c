@@ -108,7 +108,7 @@ static void any_extents_may_be_tiles(void **state) {
         char tensors[128];
         packed_result result = {.output = NULL};
         int draw[7];
-        for (size_t d = 0; d < COUNT(draw); d++) random = random * 1664525u + 1013904223u, draw[d] = (int)(random >> 8);
+        packed_draw(&random, COUNT(draw), draw);
         const char *program = programs[draw[0] % 6], *type = types[draw[1] % 5];
         const int runs = 2 + draw[2] % 30, columns = 2 + draw[3] % (i % 4 ? 100 : 1500),
                   rows = 2 + draw[4] % (i % 3 ? 12 : 70);

@@ -83,7 +83,7 @@ static void any_places_may_be_shifted(void **state) {
         char tensors[160];
         packed_result result = {.output = NULL};
         int draw[8];
-        for (size_t d = 0; d < COUNT(draw); d++) random = random * 1664525u + 1013904223u, draw[d] = (int)(random >> 8);
+        packed_draw(&random, COUNT(draw), draw);
         const int x = draw[0] % 7, y = draw[1] % 7, rows = 1 + draw[2] % 40, columns = 1 + draw[3] % 300;
         const int pitch = columns + (draw[4] % 3 ? 0 : 1 + draw[4] / 3 % 9);
         snprintf(tensors, sizeof tensors, "%s[%d,%d]{%d,1}@%d f32[%s%d] %s[%d,%d]{%d,1}@%d", types[x], rows, columns,

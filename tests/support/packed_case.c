@@ -212,3 +212,10 @@ int close_packed_device(void **state) {
     (void)state;
     return software_device_close(&packed_device) != KILN_OK;
 }
+
+void packed_draw(uint32_t *random, size_t count, int draw[]) {
+    for (size_t i = 0; i < count; i++) {
+        *random = *random * 1664525u + 1013904223u; /* Numerical Recipes' generator */
+        draw[i] = (int)(*random >> 8);
+    }
+}

@@ -30,4 +30,7 @@ void run_packed_case(const packed_case *c, packed_result *result);
 /* Element i of any input. */
 double packed_value(kiln_type type, size_t i);
 
+/* Numbers of 24 bits for a case that is drawn; *random: the state. */
+void packed_draw(uint32_t *random, size_t count, int draw[]);
+
 #endif

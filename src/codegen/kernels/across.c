@@ -18,9 +18,9 @@ void kiln__emit_totals(const kiln__emitter *e) {
     const kiln__across_plan *plan = kiln__across_plan_of(e->schedule);
     kiln__write(e,
                 "#define KILN_ACROSS_BLOCKS %d\n#define KILN_ACROSS_OFFSET %d\n#define KILN_ACROSS_BYTES %d\n"
-                "#define KILN_TOTAL_WARPS %d\n"
+                "#define KILN_TOTAL_WARPS %d\n#define KILN_TOTAL_UNROLL %d\n"
                 "/* Values of all rows: where they are among a row's, and how many. */\n",
-                plan->blocks, plan->offset, plan->bytes, KILN__TOTAL_WARPS);
+                plan->blocks, plan->offset, plan->bytes, KILN__TOTAL_WARPS, KILN__TOTAL_UNROLL);
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (!is_total(e, i)) continue;
