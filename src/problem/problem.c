@@ -334,7 +334,7 @@ static bool has_pitch(const dims *d, int o, int64_t pitch) {
     bool same = d->at[d->rank - 1].strides[o] == 1;
     for (int i = d->rank - 2; i >= 0; expected = kiln__times(expected, d->at[i--].extent))
         same &= d->at[i].strides[o] == expected;
-    return same;
+    return same && expected < INT64_MAX; /* of more elements the number would not be one */
 }
 
 /* The distance between rows of all tensors that have every element, where in some of them rows begin or end between

@@ -87,7 +87,9 @@ static void cross(const kiln__problem *problem, const kiln__operand *operand, in
     kiln__access *access = &s->tensors[o];
     const int last = problem->outer_rank - 1;
     const bool long_runs = operand->outer_strides[last] == 1 && problem->outer[last] >= 64 * s->vector_width;
-    if (!operand->output && long_runs) shift(kiln__widest_shifted(operand, s->vector_width), access);
+    const int widest = s->edges == KILN__EDGES_SHIFTED ? kiln__widest_shifted(operand, s->vector_width)
+                                                       : kiln__shifted_width(operand, s->vector_width);
+    if (!operand->output && long_runs) shift(widest, access);
     if (access->shifted || !access->width) access->kind = KILN__ACCESS_CROSSING;
 }
 

@@ -34,6 +34,9 @@ static const packed_case cases[] = {
     {"y = x + t", "", "f16[40,70]@2 f16[40,70]{1,40} f16[40,70]@2", "flat", NULL, false},
     {"y = x", "", "f16[40,700]{701,1}@2 f16[40,700]", "shifted", NULL, false},
     {"y = x", "", "f16[40,700] f16[40,700]{701,1}", "flat", NULL, false},
+    /* Two elements to a byte: no less than pairs, wherever the other tensors begin. */
+    {"y = x * w", "", "f32[6,1258]{1288,1}@4 f16[1,1258] e2m1[6,1258]{1280,1}@1", "flat", NULL, false},
+    {"y = x * w", "", "f32[6,1258]{1289,1}@4 f16[1,1258]@2 e2m1[6,1258]{1280,1}@1", "flat", NULL, false},
     /* Rows some elements apart: few and many, odd and even, with what is broadcast over them, several dimensions. */
     {"y = a + b", "", "f16[70,31]{33,1} f16[70,31]{33,1} f16[70,31]{33,1}", "shifted", NULL, false},
     {"y = a + b", "", "f16[70,31]{33,1}@2 f16[70,31]{33,1}@6 f16[70,31]{33,1}@4", "shifted", NULL, false},
