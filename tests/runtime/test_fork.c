@@ -457,6 +457,7 @@ static void a_child_made_while_a_thread_prunes_keeps_to_the_limit(void **state) 
     options.nvrtc_path = f->nvrtc;
     options.cache_max_bytes = 1000000;
     assert_int_equal(kiln_context_create(&options, &w.context), KILN_OK);
+    w.context->disk->step_ms = 10000; /* however slow the machine */
     w.program = launch_program(w.context, "y = softmax(x)");
     launch_expect(launch_run(w.program, TENSORS), KILN_OK, "");
     assert_false(atomic_flag_test_and_set(&w.context->disk->pruning)); /* as a thread that prunes */
