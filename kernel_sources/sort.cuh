@@ -6,25 +6,60 @@
 
 typedef unsigned short kiln_number;
 
+/* Shared memory of the row, of which a block may have several, and the threads that have the row. */
+KILN_DEVICE unsigned char *kiln_row_memory(int place) {
+    return kiln_shared + place + (int)threadIdx.x / KILN_THREADS_PER_ROW * KILN_ROW_BYTES;
+}
+KILN_DEVICE kiln_u32 kiln_lanes_in_order() {
+    constexpr kiln_u32 first = KILN_THREADS_PER_ROW >= 32 ? 0xffffffffu : (1u << KILN_THREADS_PER_ROW % 32) - 1u;
+    return first << (threadIdx.x % 32 / KILN_THREADS_PER_ROW * KILN_THREADS_PER_ROW);
+}
+KILN_DEVICE void kiln_order_barrier() {
+    if constexpr (KILN_THREADS_PER_ROW > 32)
+        kiln_block_barrier();
+    else
+        __syncwarp(kiln_lanes_in_order());
+}
+
+template <class T> KILN_DEVICE T &kiln_carried(int place, int at) {
+    return reinterpret_cast<T *>(kiln_row_memory(place))[at];
+}
+/* Of those that are chosen, which columns they are. */
+template <class Order> KILN_DEVICE kiln_u32 &kiln_chosen(int at) { return kiln_carried<kiln_u32>(Order::whose, at); }
+template <class Key> struct kiln_shared_state { /* of a choice */
+    Key floor;
+    int count; /* of what is put down */
+};
+
 /* Whether a stands before b, wherever they were. NaN is the largest. */
 template <bool DESCENDING, class V> KILN_DEVICE bool kiln_precedes(V a, V b) {
     if constexpr (DESCENDING) return b < a || (a != a && b == b);
     return a < b || (b != b && a == a);
 }
 
+/* How often runs of so many columns are merged, two each, until one is left. */
+KILN_DEVICE constexpr int kiln_merges(int run, int columns) {
+    return run < columns ? 1 + kiln_merges(2 * run, columns) : 0;
+}
+
 /* Of a row, whose values are there before and whose numbers are when it returns. */
 template <class Order> struct kiln_sorting {
     typedef typename Order::value value;
     static constexpr int columns = Order::columns;
-    static constexpr int share = (columns + KILN_THREADS - 1) / KILN_THREADS | 1; /* odd: they begin in all banks */
-    static KILN_MEMBER constexpr int merges(int run) { return run < columns ? 1 + merges(2 * run) : 0; }
+    static constexpr int threads = KILN_THREADS_PER_ROW;
+    static constexpr int share = (columns + threads - 1) / threads | 1; /* odd: they begin in all banks */
+    static constexpr int turns = kiln_merges(share, columns);
 
-    static KILN_MEMBER value *values() { return reinterpret_cast<value *>(kiln_shared + Order::place); }
+    static KILN_MEMBER value *values() { return &kiln_carried<value>(Order::place, 0); }
     static KILN_MEMBER kiln_number *numbers(int turn) {
-        return reinterpret_cast<kiln_number *>(kiln_shared + Order::numbers) + turn % 2 * Order::room;
+        return &kiln_carried<kiln_number>(Order::numbers, turn % 2 * Order::room);
     }
     static KILN_MEMBER bool precedes(kiln_number a, kiln_number b) {
-        return kiln_precedes<Order::descending>(values()[a], values()[b]);
+        const value x = values()[a], y = values()[b];
+        if constexpr (Order::chosen) /* which came in no order */
+            if (!kiln_precedes<Order::descending>(y, x))
+                return kiln_precedes<Order::descending>(x, y) || kiln_chosen<Order>(a) < kiln_chosen<Order>(b);
+        return kiln_precedes<Order::descending>(x, y);
     }
     static KILN_MEMBER int least(int a, int b) { return a < b ? a : b; }
 
@@ -58,16 +93,16 @@ template <class Order> struct kiln_sorting {
     }
 
     static KILN_MEMBER void sort(int count) {
-        const int begin = least((int)threadIdx.x * share, count), end = least(begin + share, count);
+        const int begin = least(kiln_rank() * share, count), end = least(begin + share, count);
         int turn = 0;
-        kiln_block_barrier();
+        kiln_order_barrier();
         insert(numbers(0), begin, end);
 #pragma unroll 1
         for (int run = share; run < columns; run *= 2, ++turn) {
-            kiln_block_barrier();
+            kiln_order_barrier();
             merge(numbers(turn), numbers(turn + 1), run, begin, end, count);
         }
-        kiln_block_barrier();
+        kiln_order_barrier();
     }
 };
 
@@ -75,27 +110,12 @@ template <class Order> KILN_DEVICE void kiln_sort(kiln_index count) {
     kiln_sorting<Order>::sort(count < Order::columns ? (int)count : Order::columns);
 }
 
-template <class T> KILN_DEVICE T &kiln_carried(int place, int at) {
-    return reinterpret_cast<T *>(kiln_shared + place)[at];
-}
-
-/* Which columns those are that are chosen. */
-template <class Order> KILN_DEVICE kiln_u32 &kiln_chosen(int at) {
-    return reinterpret_cast<kiln_u32 *>(kiln_shared + Order::numbers + 4 * Order::room)[at];
-}
-/* A value of the column that has the slot, if it has one. */
-template <class Order, class T> KILN_DEVICE void kiln_choose(int place, kiln_i64 slot, T value, kiln_index col) {
-    if ((kiln_u64)slot >= (kiln_u64)Order::columns) return;
-    kiln_carried<T>(place, (int)slot) = value;
-    if (place == Order::place) kiln_chosen<Order>((int)slot) = (kiln_u32)col;
-}
-
 /* The number that stands at the place in the order of `count` columns; below 0: a vector reaches out of them. */
 template <class Order> KILN_DEVICE int kiln_number_in_order(kiln_index place, kiln_index count) {
     typedef kiln_sorting<Order> sorting;
     const bool all = !KILN_MASKED && !Order::chosen; /* vectors are whole */
-    if (!all && (place < 0 || place >= count || place >= Order::columns)) return -1;
-    return sorting::numbers(sorting::merges(sorting::share))[place];
+    if (!all && (place < 0 || place >= count || place >= Order::first)) return -1;
+    return sorting::numbers(sorting::turns)[place];
 }
 template <class Order> KILN_DEVICE kiln_i64 kiln_column_in_order(kiln_index place, kiln_index count) {
     const int number = kiln_number_in_order<Order>(place, count);

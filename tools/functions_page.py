@@ -47,7 +47,7 @@ BUILT_IN = {
     "_wide_type": ("x", "x as i64 or u64"),
     "_is_wide": ("x", "whether x is of i64 or u64"),
     "_argsort": ("keys, descending", "the columns in the order of keys"),
-    "_argtop": ("keys, slots, k", "the columns with slots from 0 on, k at most, in the descending order of keys"),
+    "_argtop": ("keys, k", "the columns with the k largest keys, in descending order, of equal ones the first"),
     "_by": ("x, columns", "x of these columns"),
 }
 

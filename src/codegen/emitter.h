@@ -173,6 +173,8 @@ bool kiln__adds_columns(const kiln__inst *inst);
 
 /* ---- order.c ---- */
 
+/* Whether it is the order of a row's largest alone. */
+bool kiln__chooses(const kiln__emitter *e, uint32_t inst);
 /* kiln_order<i> of each row that is sorted: where its values and numbers lie. */
 void kiln__emit_orders(const kiln__emitter *e);
 /* Puts an element's value where it waits to be sorted, or to be read in order. */

@@ -144,15 +144,14 @@ void kiln__need_outputs(kiln__emitter *e) {
 }
 
 void kiln__need_block(kiln__emitter *e, uint32_t inst) {
-    const kiln__inst *of = &e->ir->insts[inst], *order = of;
+    const kiln__inst *of = &e->ir->insts[inst];
     need_nothing(e);
     e->pass = of->phase;
     need(e, of->args[0]);
     e->exact[of->args[0]] = true;
-    if (of->op == KILN__OP_SORTED) order = &e->ir->insts[of->args[1]];
-    if (order->op == KILN__OP_ORDER && order->arg_count > 1) { /* where they are put down */
-        need(e, order->args[1]);
-        e->exact[order->args[1]] = true;
+    if (of->op == KILN__OP_SORTED && kiln__chooses(e, of->args[1])) { /* by its keys */
+        need(e, e->ir->insts[of->args[1]].args[0]);
+        e->exact[e->ir->insts[of->args[1]].args[0]] = true;
     }
     trace_exact(e);
 }

@@ -3,19 +3,34 @@
  * is. */
 #include "codegen/emitter.h"
 
+/* Who takes what is put down. */
+static void emit_head(const kiln__emitter *e, uint32_t i) {
+    const uint32_t order = kiln__sorted_by(e, i);
+    const bool reduces = e->ir->insts[i].op == KILN__OP_BLOCK_REDUCE, chooses = kiln__chooses(e, i);
+    const char *what = reduces   ? kiln__spell(e, "kiln_block%u reduces", i)
+                       : chooses ? "the largest are chosen of"
+                                 : "is sorted";
+    kiln__write(e, "/* What %s. */\n%sstruct kiln_values%u {\n", what, chooses ? "template <class Taker> " : "", i);
+    if (chooses)
+        kiln__write(e, "    Taker taker;\n");
+    else if (kiln__chooses(e, order))
+        kiln__write(e, "    const kiln_choosing<kiln_order%u> &choosing;\n", order);
+}
+
 static void emit_block_loop(kiln__emitter *e, uint32_t i) {
-    const bool reduces = e->ir->insts[i].op == KILN__OP_BLOCK_REDUCE;
     kiln__need_block(e, i);
-    kiln__write(e, "/* What %s. */\nstruct kiln_values%u {\n",
-                reduces ? kiln__spell(e, "kiln_block%u reduces", i) : "is sorted", i);
+    emit_head(e, i);
     kiln__emit_vector_head(e, "vector");
+    if (kiln__chooses(e, i))
+        kiln__write(e, "        %s keys[KILN_VECTOR_WIDTH];\n",
+                    kiln__cxx_ctype(e->ir->insts[e->ir->insts[i].args[0]].type));
     kiln__emit_elements(e);
-    if (reduces)
+    if (e->ir->insts[i].op == KILN__OP_BLOCK_REDUCE)
         kiln__write(e, "            if (span.has(j)) kiln_value<kiln_block%u>(col + j) = %s;\n", i,
                     kiln__spell_value(e, e->ir->insts[i].args[0]));
     else
         kiln__emit_put_down(e, i);
-    kiln__write(e, "        }\n    }\n};\n\n");
+    kiln__write(e, "        }\n%s    }\n};\n\n", kiln__chooses(e, i) ? "        taker.take(keys, col, span);\n" : "");
 }
 
 void kiln__emit_block_loops(kiln__emitter *e) {

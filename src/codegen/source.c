@@ -131,6 +131,7 @@ static void emit_math_parts(const kiln__emitter *e) {
     emit_part_if(e, finds_columns(e->ir), "argmax.cuh");
     emit_part_if(e, e->schedule->passes.online >= 0, "online_sums.cuh");
     emit_part_if(e, calls(e, KILN__OP_STOCHASTIC), "stochastic.cuh");
+    emit_part_if(e, kiln__ir_selects(e->ir) || kiln__slots_plan_of(e->schedule)->round, "keys.cuh");
     emit_part_if(e, kiln__ir_selects(e->ir), "selection.cuh");
 }
 
@@ -207,7 +208,10 @@ static void emit_slots(const kiln__emitter *e) {
 }
 
 static void emit_sort(const kiln__emitter *e) {
+    const kiln__slots_plan *plan = kiln__slots_plan_of(e->schedule);
+    kiln__write(e, "#define KILN_ROW_BYTES %d\n#define KILN_ROUND %lld\n", plan->row_bytes, (long long)plan->round);
     emit_part(e, "sort.cuh");
+    if (plan->round) emit_part(e, "topk.cuh");
     kiln__emit_orders(e);
 }
 

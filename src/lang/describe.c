@@ -50,15 +50,15 @@ static void print_stochastic(printer *out, const kiln__inst *inst, int depth) {
 static void print_order(printer *out, const kiln__inst *inst, int depth) {
     const bool values = inst->op == KILN__OP_SORTED;
     const kiln__inst *order = values ? &out->ir->insts[inst->args[1]] : inst;
-    const uint32_t slots = order->u.order.slots;
-    kiln__text_printf(&out->text, "%s%s(", values ? "" : "arg", slots ? "topk" : "sort");
+    const uint32_t first = order->u.order.first;
+    kiln__text_printf(&out->text, "%s%s(", values ? "" : "arg", first ? "topk" : "sort");
     print_formula(out, inst->args[0], depth + 1, true);
     if (order->args[0] != inst->args[0]) {
         kiln__text_puts(&out->text, ", by ");
         print_formula(out, order->args[0], depth + 1, true);
     }
-    if (slots)
-        kiln__text_printf(&out->text, ", %u)", slots);
+    if (first)
+        kiln__text_printf(&out->text, ", %u)", first);
     else
         kiln__text_puts(&out->text, order->u.order.descending ? ", descending)" : ")");
 }

@@ -126,7 +126,7 @@ static uint32_t columns_of(const kiln__typer *typer, const kiln__inst *inst) {
     if (inst->op == KILN__OP_FIRST && columns && columns < inst->u.first)
         return fail_columns(typer, columns, "for more of them");
     if (inst->op == KILN__OP_FIRST) return inst->u.first;
-    if (inst->op == KILN__OP_ORDER) return inst->u.order.slots;
+    if (inst->op == KILN__OP_ORDER) return inst->u.order.first;
     if (inst->op == KILN__OP_SORTED) return typer->insts.items[inst->args[1]].columns;
     if (!inst->per_element || inst->op == KILN__OP_INDEX || inst->op == KILN__OP_UNIFORM) return KILN__ANY_COLUMNS;
     return has_all_columns(inst->op) ? 0 : columns;

@@ -50,7 +50,7 @@ typedef struct kiln__node {
         uint32_t param;    /* PARAM: 0 or 1, inside a reducer */
         uint32_t first;    /* typed FIRST: how many columns */
         struct {
-            uint16_t slots; /* ORDER: how many columns are chosen; 0: all are in order */
+            uint16_t first; /* ORDER: how many places there are; 0: one for each column */
             uint16_t descending;
         } order;
         struct {

@@ -88,10 +88,11 @@ typedef struct kiln__binding {
  *   REDUCE_BEFORE what u.block.op makes of args[0] in the columns of the row that lie before those of a thread, which
  *             are neighbours, in their order
  *   SCAN      the same of the columns up to an element: from args[1], a REDUCE_BEFORE, on
- *   ORDER     of each place in the row's order of args[0] the column that stands there: descending or not, of all, or
- * of the u.order.slots columns that args[1] has slots for, from 0 on SORTED    args[0] of that column: of args[1], an
- * ORDER FIRST     args[0] in the first u.first columns BLOCK_COUNT how many columns that block has, which may be the
- * last of its row and short */
+ *   ORDER     of each place in the row's order of args[0] the column that stands there: descending or not, of all
+ *             places, or of the first u.order.first
+ *   SORTED    args[0] of that column: of args[1], an ORDER
+ *   FIRST     args[0] in the first u.first columns
+ *   BLOCK_COUNT how many columns that block has, which may be the last of its row and short */
 typedef kiln__node kiln__inst;
 
 /* A user's combine, typed: instructions over PARAM 0 and 1. */

@@ -61,8 +61,7 @@ typedef enum kiln__widening {
     S(BLOCK_COUNT, "count", 0, LEAF)  /* columns of the block that a column is in, as a float */ \
     S(LENGTH, "length", 0, LEAF)      /* columns of a row that offsets place */ \
     S(SCAN, "scan", 2, LEAF)          /* of the row's columns up to each; what those before a thread's come to */ \
-    S(ORDER, "argsort", 2, LEAF)      /* of each place in the row's order the column that stands there: of keys; of some
-                                         the slots of those that are chosen, from 0 on, below 0 of others */ \
+    S(ORDER, "argsort", 1, LEAF)      /* of each place in the row's order the column that stands there: of keys */ \
     S(SORTED, "sort", 2, LEAF)        /* the value of that column; by an ORDER */ \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \
     X(STOCHASTIC, "round_to", 2, LEAF) /* round_to(bf16, x, u): to a neighbour in the type, by a random number */ \
@@ -102,7 +101,7 @@ typedef enum kiln__widening {
     X(CUMSUM, "cumsum", 1, SCAN) X(CUMPROD, "cumprod", 1, SCAN) X(CUMMAX, "cummax", 1, SCAN) \
     X(CUMMIN, "cummin", 1, SCAN) /* untyped: scans, in the order of the reductions that they are of */ \
     S(ARGSORT, "argsort", 2, LEAF) /* keys, whether in descending order */ \
-    S(ARGTOP, "argtopk", 3, LEAF)  /* keys, the slots of the largest, how many these are */ \
+    S(ARGTOP, "argtopk", 2, LEAF)  /* keys, how many of the largest */ \
     S(SORT, "sort_by", 2, LEAF)    /* x, by either */ \
     X(REDUCE_SUM, "sum", 1, RSUM) X(REDUCE_PROD, "prod", 1, RSUM) X(REDUCE_MAX, "max", 1, RORDER) \
     X(REDUCE_MIN, "min", 1, RORDER) \

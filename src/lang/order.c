@@ -94,14 +94,13 @@ static kiln__value type_argsort(kiln__typer *typer, const kiln__node *node, cons
     return kiln__emit(typer, order);
 }
 
-/* The largest: of keys whose slots are known. */
+/* The largest. */
 static kiln__value type_argtop(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
-    kiln__inst order = {.op = KILN__OP_ORDER, .type = KILN__I64, .arg_count = 2};
+    kiln__inst order = {.op = KILN__OP_ORDER, .type = KILN__I64, .arg_count = 1};
     if (!check_sorted(typer, node)) return values[0];
     order.u.order.descending = true;
-    order.u.order.slots = (uint16_t)read_first(typer, node, &values[2]);
+    order.u.order.first = (uint16_t)read_first(typer, node, &values[1]);
     order.args[0] = kiln__emit_as(typer, &values[0], kiln__value_type(typer, &values[0])).inst;
-    order.args[1] = kiln__emit_as(typer, &values[1], KILN__I64).inst;
     return kiln__emit(typer, order);
 }
 

@@ -287,9 +287,8 @@ static void write_list(writer *out, const char *name, const uint32_t *args, int 
 /* x by the keys that its order is of. */
 static void write_sort(writer *out, const kiln__node *node) {
     const kiln__node *order = &out->nodes[node->args[1]];
-    const bool all = order->op == KILN__OP_ARGSORT;
-    const uint32_t args[] = {node->args[0], order->args[0], order->args[all ? 1 : 2]};
-    write_list(out, all ? "sort_by" : "topk_by", args, 3, node->domain);
+    const uint32_t args[] = {node->args[0], order->args[0], order->args[1]};
+    write_list(out, order->op == KILN__OP_ARGSORT ? "sort_by" : "topk_by", args, 3, node->domain);
 }
 
 static bool is_same_literal(const kiln__node *a, const kiln__node *b) {
@@ -381,8 +380,6 @@ static void write_operation(writer *out, const kiln__node *node, int tightness) 
     case KILN__OP_WIDEN: kiln__text_puts(text, "float("); break;
     case KILN__OP_SORT: write_sort(out, node); return;
     case KILN__OP_ARGTOP:
-        write_list(out, "argtopk", (uint32_t[]){node->args[0], node->args[2]}, 2, node->domain);
-        return;
     case KILN__OP_ARGSORT: kiln__text_printf(text, "%s(", info->symbol); break;
     case KILN__OP_STOCHASTIC: kiln__text_printf(text, "round_to(%s, ", kiln_type_name(node->u.storage)); break;
     default:

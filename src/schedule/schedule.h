@@ -145,6 +145,9 @@ typedef struct kiln__slots_plan {
     int offset;  /* of the values, bytes ... */
     int slots;   /* ... and of the slots */
     int bytes;   /* of all; 0: there are no such blocks */
+    int row_bytes; /* of those of each of a block's rows; 0: it has one row */
+    int64_t round; /* vectors of a thread that a row's largest values are chosen of at a time: all steps, or those that
+                      are loaded together; 0: none are chosen */
 } kiln__slots_plan;
 
 /* What of a kernel is compiled where it is used, and what once, as a function that is called: by the next, less is. */
@@ -339,10 +342,14 @@ int64_t kiln__across_place(const kiln__ir *ir, const kiln__problem *problem, uin
 /* Where the slots of one BLOCK_REDUCE are among those of all, in rows or chunks of so many columns; of instruction
  * number ir->count: bytes of all. */
 int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t inst);
-/* How many columns an ORDER or a SORTED has in order, of rows of so many. */
-int64_t kiln__sorted_columns(const kiln__ir *ir, int64_t columns, uint32_t inst);
-/* Bytes of a value for each of so many columns, of what an instruction is made of. */
-int64_t kiln__slots_of_values(const kiln__ir *ir, int64_t columns, uint32_t inst);
+/* What an ORDER has in shared memory: values, and their numbers before and after a merge; where some are chosen also
+ * the columns that they are of and what the row's threads tell each other, and first keys and columns in place of
+ * numbers. */
+typedef struct kiln__order_room {
+    int64_t columns;                      /* values that there is room for: all, or more than are chosen */
+    int64_t numbers, whose, state, bytes; /* where these begin behind the values, and bytes of all */
+} kiln__order_room;
+kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32_t order);
 /* Lanes of a warp that share a block of so many columns. */
 int kiln__slots_lanes(const kiln__problem *problem, const kiln__schedule *schedule, int64_t block);
 

@@ -14,6 +14,7 @@
 #define MERGED_COLUMNS 8     /* of a thread, in rows that are sorted */
 #define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
 #define REGISTER_ELEMENTS 64 /* of a thread */
+#define LANE_ELEMENTS 8      /* of a lane, where several rows are in a block */
 
 /* How many blocks so many columns are. */
 static int64_t slots_of(const kiln__problem *problem, int64_t columns, int64_t block) {
@@ -31,22 +32,32 @@ int kiln__slots_lanes(const kiln__problem *problem, const kiln__schedule *s, int
 
 static int64_t in_sixteens(int64_t bytes) { return kiln__divide_up(bytes, 16) * 16; }
 
-int64_t kiln__sorted_columns(const kiln__ir *ir, int64_t columns, uint32_t inst) {
-    const kiln__inst *of = &ir->insts[inst];
-    if (of->op == KILN__OP_SORTED) of = &ir->insts[of->args[1]];
-    return of->u.order.slots ? of->u.order.slots : columns;
+/* So many values wait to be among the `first` largest that few rows have more of them; where these are many, room is
+ * dear. */
+static int64_t waiting(int64_t first) { return kiln__greatest(first + kiln__least(3 * first, 2048), 64); }
+
+/* Of an ORDER or a SORTED. */
+static int64_t values_in_order(const kiln__ir *ir, int64_t columns, uint32_t inst) {
+    const kiln__inst *order = &ir->insts[inst];
+    if (order->op == KILN__OP_SORTED) order = &ir->insts[order->args[1]];
+    return order->u.order.first ? kiln__least(columns, waiting(order->u.order.first)) : columns;
 }
 
-int64_t kiln__slots_of_values(const kiln__ir *ir, int64_t columns, uint32_t inst) {
-    return in_sixteens(kiln__sorted_columns(ir, columns, inst) *
-                       kiln__ctype_bytes(ir->insts[ir->insts[inst].args[0]].type));
+static int64_t bytes_in_order(const kiln__ir *ir, int64_t columns, uint32_t inst) {
+    return in_sixteens(values_in_order(ir, columns, inst) * kiln__ctype_bytes(ir->insts[ir->insts[inst].args[0]].type));
 }
 
-/* Of those that are chosen also which columns they are. */
-static int64_t bytes_of_order(const kiln__ir *ir, int64_t columns, uint32_t inst) {
-    const int64_t count = kiln__sorted_columns(ir, columns, inst);
-    return kiln__slots_of_values(ir, columns, inst) + 2 * in_sixteens(count * (int64_t)sizeof(uint16_t)) +
-           (ir->insts[inst].u.order.slots ? in_sixteens(count * (int64_t)sizeof(uint32_t)) : 0);
+kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32_t order) {
+    const bool chosen = ir->insts[order].u.order.first;
+    const int standing = kiln__ctype_bytes(ir->insts[ir->insts[order].args[0]].type) > 4 ? 16 : 8;
+    kiln__order_room room = {.columns = values_in_order(ir, columns, order),
+                             .numbers = bytes_in_order(ir, columns, order)};
+    const int64_t numbers = 2 * in_sixteens(room.columns * (int64_t)sizeof(uint16_t));
+    const int64_t counted = kiln__least(kiln__divide_up(room.columns, 4) * 4, 2 * KILN__MOST_THREADS);
+    room.whose = room.numbers + kiln__greatest(numbers, chosen ? in_sixteens(counted * standing) : 0);
+    room.state = room.whose + (chosen ? in_sixteens(room.columns * (int64_t)sizeof(uint32_t)) : 0);
+    room.bytes = room.state + (chosen ? 16 : 0);
+    return room;
 }
 
 /* What one instruction has: a slot for each block; values, their numbers before and after a merge. */
@@ -54,8 +65,8 @@ static int64_t room_of(const kiln__ir *ir, const kiln__problem *problem, int64_t
     const kiln__inst *inst = &ir->insts[i];
     if (inst->op == KILN__OP_BLOCK_REDUCE)
         return in_sixteens(slots_of(problem, columns, inst->domain) * kiln__ctype_bytes(inst->type));
-    if (inst->op == KILN__OP_ORDER) return bytes_of_order(ir, columns, i);
-    return kiln__carries(ir, inst) ? kiln__slots_of_values(ir, columns, i) : 0;
+    if (inst->op == KILN__OP_ORDER) return kiln__order_room_of(ir, columns, i).bytes;
+    return kiln__carries(ir, inst) ? bytes_in_order(ir, columns, i) : 0;
 }
 
 int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t inst) {
@@ -114,8 +125,35 @@ static void split(const kiln__given *g, kiln__schedule *s) {
     s->strategy = KILN__SPLIT_ROW;
 }
 
+/* How many of a row's largest are chosen at most; 0: none are. */
+static int most_chosen(const kiln__ir *ir) {
+    int most = 0;
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_ORDER) most = (int)kiln__greatest(most, ir->insts[i].u.order.first);
+    return most;
+}
+
+/* Whether all of a row is brought into order. */
+static bool sorts_all(const kiln__ir *ir) {
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_ORDER && !ir->insts[i].u.order.first) return true;
+    return false;
+}
+
+/* Whether lanes may have the row: what blocks are reduced to, and whole rows in order, are the work of blocks. */
+static bool suits_lanes(const kiln__given *g) {
+    return g->problem->sorted && !g->problem->block_count && !sorts_all(g->ir);
+}
+
+/* Rows that are read again are gone over batch by batch, unless what is chosen of runs along them. */
+static int64_t round_of(const kiln__given *g, const kiln__schedule *s) {
+    if (!g->problem->sorted || !most_chosen(g->ir)) return 0;
+    return s->staging.kind == KILN__STAGING_NONE && !s->passes.ordered ? kiln__least(s->batch, s->steps) : s->steps;
+}
+
 bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
-    const bool alone = s->team.group == KILN__GROUP_BLOCK && s->split.chunks == 1 && !s->row.persistent;
+    const bool lanes = s->team.group == KILN__GROUP_LANES && suits_lanes(g);
+    const bool alone = (s->team.group == KILN__GROUP_BLOCK || lanes) && s->split.chunks == 1 && !s->row.persistent;
     if (!alone || g->problem->across || s->edges == KILN__EDGES_PEELED || g->problem->cols > MOST_COLUMNS * 128)
         return false;
     split(g, s);
@@ -124,9 +162,16 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const int64_t offset = in_sixteens(s->staging.bytes);
     const int64_t apart = kiln__divide_up(columns, s->vector_width) | 1; /* odd: in all banks */
     const int64_t slots = offset + bytes_of_values(g->ir, apart * s->vector_width);
-    const int64_t bytes = slots + kiln__slots_place(g->ir, g->problem, columns, g->ir->count);
+    const int64_t row = kiln__slots_place(g->ir, g->problem, columns, g->ir->count);
+    const int64_t bytes = slots + kiln__times(row, s->team.rows_per_block);
     if (bytes + KILN__ROW_STATIC_BYTES > g->device->shared_per_block) return false;
-    s->row.slots = (kiln__slots_plan){(int)columns, (int)apart, (int)offset, (int)slots, (int)(bytes - offset)};
+    s->row.slots = (kiln__slots_plan){.columns = (int)columns,
+                                      .apart = (int)apart,
+                                      .offset = (int)offset,
+                                      .slots = (int)slots,
+                                      .bytes = (int)(bytes - offset),
+                                      .row_bytes = lanes ? (int)row : 0,
+                                      .round = round_of(g, s)};
     s->staging.bytes = (int)bytes;
     return true;
 }
@@ -159,10 +204,28 @@ static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, 
 }
 
 /* As many as vectors keep busy, or merges. */
-static int most_threads(const kiln__problem *problem, int width) {
-    if (problem->sorted)
-        return kiln__power_of_two_from(kiln__divide_up(problem->cols, MERGED_COLUMNS), KILN__MOST_THREADS);
-    return kiln__power_of_two_from(kiln__divide_up(problem->cols, 4 * (int64_t)width), MOST_THREADS);
+static int most_threads(const kiln__given *g, int width) {
+    const int64_t cols = g->problem->cols;
+    if (g->problem->sorted && sorts_all(g->ir))
+        return kiln__power_of_two_from(kiln__divide_up(cols, MERGED_COLUMNS), KILN__MOST_THREADS);
+    return kiln__power_of_two_from(kiln__divide_up(cols, 4 * (int64_t)width), MOST_THREADS);
+}
+
+/* Few columns are chosen of by lanes, of several rows in a block. */
+static int add_lanes(const kiln__given *g, const kiln__pins *pins, int widest, kiln__pins *out) {
+    int count = 0;
+    const bool others = pins->group != KILN__GROUP_LANES && pins->group >= 0;
+    if (!suits_lanes(g) || others || pins->staging > KILN__STAGING_REGISTERS) return 0;
+    const int64_t cols = g->problem->cols;
+    for (int lanes = 8; lanes <= 32; lanes *= 2)
+        for (int width = widest; width > 0; width /= 2) {
+            const bool enough =
+                kiln__least(cols, most_chosen(g->ir)) <= lanes && cols <= (int64_t)LANE_ELEMENTS * lanes;
+            if (!enough || (pins->threads && pins->threads != lanes)) continue;
+            out[count] = point_of(pins, lanes, width, KILN__STAGING_REGISTERS);
+            out[count++].group = KILN__GROUP_LANES;
+        }
+    return count;
 }
 
 int kiln__slots_points(const kiln__given *g, const kiln__pins *pins, kiln__pins *out) {
@@ -170,7 +233,8 @@ int kiln__slots_points(const kiln__given *g, const kiln__pins *pins, kiln__pins 
     int widest = kiln__widest_vector(g->problem);
     while (pins->vector_width && widest > pins->vector_width) widest /= 2;
     int count = add_chunks(g, pins, widest, out);
-    const int most = (int)kiln__greatest(most_threads(g->problem, widest), 32);
+    count += add_lanes(g, pins, widest, out + count);
+    const int most = (int)kiln__greatest(most_threads(g, widest), 32);
     for (int threads = most; threads >= 32; threads /= 4) /* few have chunks of few columns */
         for (int width = widest; width > 0; width /= 2) {
             if (cols <= (int64_t)REGISTER_ELEMENTS * threads)

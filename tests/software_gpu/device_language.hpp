@@ -99,7 +99,8 @@ KILN_SOFTWARE_HOOK void __ubsan_handle_out_of_bounds(void *, unsigned long) { ki
 
 KILN_SOFTWARE void __syncthreads() { kiln_software->barrier(); }
 
-KILN_SOFTWARE void __syncwarp(unsigned lanes) { kiln_software->shuffle(lanes, 0, 0); }
+KILN_SOFTWARE void __syncwarp(unsigned lanes) { kiln_software->warp_barrier(lanes); }
+KILN_SOFTWARE int atomicAdd(int *address, int value) { return kiln_software->atomic_add(address, value); }
 
 template <class T> KILN_SOFTWARE T __shfl_xor_sync(unsigned lanes, T value, int lane_mask) {
     unsigned long long bits = 0;

@@ -21,6 +21,8 @@ void SharedMemory::configure(std::vector<SharedVariable> given) {
         high = std::max(high, v.address + v.declared_bytes);
     }
     cells.assign(count, Cell());
+    met.assign(max_threads * lanes_of_warp, 0);
+    moment = 1;
     epoch = block_start = cluster_start = 1;
     away.clear();
 }
@@ -60,7 +62,7 @@ SharedMemory::Cell *SharedMemory::find(uintptr_t address, size_t bytes, const ch
 bool SharedMemory::is_written(uintptr_t address) const {
     for (size_t i = 0; i < variables.size(); i++)
         if (address - variables[i].address < variables[i].bytes)
-            return cells[first_cell[i] + (address - variables[i].address)].written >= block_start;
+            return cells[first_cell[i] + (address - variables[i].address)].written.epoch >= block_start;
     return true;
 }
 
@@ -69,27 +71,54 @@ const char *SharedMemory::blame(const char *variable, const char *what) {
     return fault.c_str();
 }
 
-const char *SharedMemory::access(uintptr_t address, size_t bytes, bool write, unsigned thread) {
+void SharedMemory::meet(unsigned warp, uint32_t lanes) {
+    moment++;
+    for (unsigned lane = 0; lane < lanes_of_warp; lane++)
+        for (unsigned other = 0; other < lanes_of_warp && lanes >> lane & 1; other++)
+            if (lanes >> other & 1) met[(warp << lane_bits | lane) << lane_bits | other] = moment;
+}
+
+bool SharedMemory::knows(const Use &use, unsigned thread) const {
+    if (use.epoch != epoch) return true;
+    const uint32_t others = use.lanes & ~(1u << thread % lanes_of_warp);
+    bool all = use.warp == thread >> lane_bits;
+    for (unsigned lane = 0; lane < lanes_of_warp && all; lane++)
+        all = !(others >> lane & 1) || met[thread % max_threads << lane_bits | lane] > use.moment;
+    return all;
+}
+
+void SharedMemory::add(Use &use, unsigned thread) const {
+    const uint16_t warp = static_cast<uint16_t>(thread >> lane_bits);
+    if (use.epoch != epoch) use = {epoch, moment, 0, warp};
+    use.lanes |= 1u << thread % lanes_of_warp;
+    use.moment = moment;
+    if (use.warp != warp) use.warp = several_warps;
+}
+
+const char *SharedMemory::access(uintptr_t address, size_t bytes, Access how, unsigned thread) {
     const char *name = "";
     Cell *cell = find(address, bytes, &name);
     if (!cell) return "shared memory outside of its variables";
     for (Cell *end = cell + bytes; cell < end; cell++) {
+        Use &written = cell->written;
         if (cell->copying) return blame(name, "whose asynchronous copy has not been waited for");
-        if (!write && cell->written < block_start) return blame(name, "which no thread of the block has written");
-        if (written_from_afar && cell->written >= cluster_start && (cell->writer ^ thread) >> thread_bits)
+        if (how != Access::write && written.epoch < block_start)
+            return blame(name, "which no thread of the block has written");
+        if (written_from_afar && written.epoch >= cluster_start &&
+            (written.warp ^ thread >> lane_bits) >> (thread_bits - lane_bits))
             return blame(name, "which another block wrote with no cluster barrier between");
-        if (cell->written == epoch && cell->writer != thread)
+        if (!(how == Access::atomic && cell->atomically) && !knows(written, thread))
             return blame(name, "which another thread wrote with no barrier between");
-        if (!write) {
-            cell->reader = cell->read == epoch && cell->reader != thread ? many_readers : static_cast<uint16_t>(thread);
-            cell->read = epoch;
+        if (how == Access::read) {
+            add(cell->read, thread);
             cell->read_at = sends;
             continue;
         }
-        if (cell->read == epoch && cell->reader != thread)
-            return blame(name, "which another thread read with no barrier between");
-        cell->written = epoch;
-        cell->writer = static_cast<uint16_t>(thread);
+        if (!knows(cell->read, thread)) return blame(name, "which another thread read with no barrier between");
+        if (how == Access::write || !cell->atomically) written.epoch = 0;
+        cell->atomically = how == Access::atomic;
+        add(written, thread);
+        if (cell->read.epoch == epoch) cell->read.lanes = 0;
     }
     return nullptr;
 }
@@ -97,8 +126,11 @@ const char *SharedMemory::access(uintptr_t address, size_t bytes, bool write, un
 void SharedMemory::send(unsigned rank, unsigned warp) { sent[rank][warp] = ++sends; }
 
 bool SharedMemory::is_read_before_sends(const Cell &cell, unsigned rank) const {
-    bool all = !sent[rank].empty();
-    for (uint32_t last : sent[rank]) all = all && last > cell.read_at;
+    const std::vector<uint32_t> &to = sent[rank];
+    const unsigned warp = cell.read.warp % (max_threads >> lane_bits);
+    if (cell.read.warp != several_warps) return warp < to.size() && to[warp] > cell.read_at;
+    bool all = !to.empty();
+    for (uint32_t last : to) all = all && last > cell.read_at;
     return all;
 }
 
@@ -111,18 +143,20 @@ const char *SharedMemory::write_from_afar(uintptr_t address, uint32_t word, unsi
     written_from_afar = true;
     for (Cell *end = cell + sizeof word; cell < end; cell++) {
         if (cell->copying) return blame(name, "whose asynchronous copy has not been waited for");
-        if (cell->written >= cluster_start && cell->writer != thread)
+        if (cell->written.epoch >= cluster_start &&
+            (cell->written.warp != thread >> lane_bits || cell->written.lanes != 1u << thread % lanes_of_warp))
             return blame(name, "which another thread wrote with no cluster barrier between");
-        if (cell->read >= cluster_start && !is_read_before_sends(*cell, thread >> thread_bits))
+        if (cell->read.epoch >= cluster_start && !is_read_before_sends(*cell, thread >> thread_bits))
             return blame(name, "which a thread of that block read with no cluster barrier between");
-        cell->written = epoch;
-        cell->writer = static_cast<uint16_t>(thread);
+        cell->written.epoch = 0;
+        cell->atomically = false;
+        add(cell->written, thread);
     }
     return nullptr;
 }
 
 const char *SharedMemory::begin_copy(uintptr_t address, size_t bytes, unsigned thread) {
-    const char *wrong = access(address, bytes, true, thread), *name = "";
+    const char *wrong = access(address, bytes, Access::write, thread), *name = "";
     if (wrong) return wrong;
     memset(reinterpret_cast<void *>(address), poison, bytes);
     Cell *cell = find(address, bytes, &name);
@@ -136,8 +170,8 @@ void SharedMemory::finish_copy(uintptr_t address, const unsigned char *from, siz
     memcpy(reinterpret_cast<void *>(address), from, bytes);
     for (size_t i = 0; i < bytes; i++) {
         cell[i].copying = false;
-        cell[i].written = epoch;
-        cell[i].writer = static_cast<uint16_t>(thread);
+        cell[i].written.epoch = 0;
+        add(cell[i].written, thread);
     }
 }
 

@@ -22,6 +22,9 @@ struct SharedVariable {
     size_t declared_bytes; /* more where a launch asks for less than the most */
 };
 
+/* Atomic ones change what is there, and do not get in each other's way. */
+enum class Access { read, write, atomic };
+
 class SharedMemory {
   public:
     /* For the launches of one grid. */
@@ -45,7 +48,9 @@ class SharedMemory {
     /* False for a byte of the block's variables that no thread of it has written. */
     bool is_written(uintptr_t address) const;
     /* What is wrong with an access by a thread, NULL if nothing is. Valid until the next call. */
-    const char *access(uintptr_t address, size_t bytes, bool write, unsigned thread);
+    const char *access(uintptr_t address, size_t bytes, Access how, unsigned thread);
+    /* These lanes of a warp of the block have met: what each did is done for the others. */
+    void meet(unsigned warp, uint32_t lanes);
     /* The same for a write of 4 bytes by a thread of another block of the cluster, which is done if it is right. */
     const char *write_from_afar(uintptr_t address, uint32_t word, unsigned thread);
     /* A warp of the block sends to a block of the cluster what that waits for: all that the warp has read before it has
@@ -58,17 +63,26 @@ class SharedMemory {
     void finish_copy(uintptr_t address, const unsigned char *from, size_t bytes, unsigned thread);
 
   private:
+    /* By lanes of one warp of the cluster, or of several. */
+    struct Use {
+        uint32_t epoch, moment, lanes;
+        uint16_t warp;
+    };
     struct Cell {
-        uint32_t written, read;  /* epochs */
-        uint32_t read_at;        /* how many sends of the block came before */
-        uint16_t writer, reader; /* reader: many_readers if there are several */
+        Use written, read;
+        uint32_t read_at; /* how many sends of the block came before */
+        bool atomically;  /* written */
         bool copying;
     };
-    static constexpr uint16_t many_readers = 0xffff;
+    static constexpr uint16_t several_warps = 0xffff;
+    static constexpr unsigned lane_bits = 5, lanes_of_warp = 1u << lane_bits;
     static constexpr uintptr_t margin = 256; /* no more than device memory's canaries */
 
     Cell *find(uintptr_t address, size_t bytes, const char **name);
-    /* Whether each warp of the block has sent to that block since the cell was read. */
+    /* Whether the thread knows of all of a use, which others had a part in: they have met since. */
+    bool knows(const Use &use, unsigned thread) const;
+    void add(Use &use, unsigned thread) const;
+    /* Whether the warps of the block that may have read the cell have sent to that block since. */
     bool is_read_before_sends(const Cell &cell, unsigned rank) const;
     const char *blame(const char *variable, const char *what);
 
@@ -78,6 +92,8 @@ class SharedMemory {
     uintptr_t low = 0, high = 0;
     std::vector<unsigned char> away; /* all variables' bytes while another block runs */
     uint32_t epoch = 1, block_start = 1, cluster_start = 1;
+    uint32_t moment = 1;       /* grows when lanes meet */
+    std::vector<uint32_t> met; /* when each thread of the block last met each lane of its warp */
     bool written_from_afar = false;
     uint32_t sends = 0;
     std::vector<uint32_t> sent[cluster_limit]; /* to each block, by each warp: the number of its last one */

@@ -43,16 +43,19 @@ void fail_launch(int code, const char *pattern, ...) {
 
 namespace {
 
+void access_shared(unsigned long address, unsigned long bytes, Access how, const char *verb) {
+    Running *r = running();
+    const char *fault = r->block->shared.access(address, bytes, how, r->thread_of_cluster());
+    if (fault) fail_launch(CODE_ILLEGAL_ADDRESS, "%s %lu bytes at %#lx, %s", verb, bytes, address, fault);
+}
+
 void access_memory(unsigned long address, unsigned long bytes, bool write) {
     Running *r = running();
     const char *verb = write ? "writes" : "reads";
     if (address % bytes)
         fail_launch(CODE_MISALIGNED_ADDRESS, "%s %lu bytes at %#lx, no multiple of that", verb, bytes, address);
-    if (r->block->shared.contains(address)) {
-        const char *fault = r->block->shared.access(address, bytes, write, r->thread_of_cluster());
-        if (fault) fail_launch(CODE_ILLEGAL_ADDRESS, "%s %lu bytes at %#lx, %s", verb, bytes, address, fault);
-        return;
-    }
+    if (r->block->shared.contains(address))
+        return access_shared(address, bytes, write ? Access::write : Access::read, verb);
     const Memory::Allocation *found = nullptr;
     for (const Memory::Allocation *a : r->recent)
         if (a && address - a->address <= a->bytes && a->bytes - (address - a->address) >= bytes) found = a;
@@ -260,9 +263,10 @@ void wait_for_arrivals(unsigned long long *arrivals, int phase) {
 
 /* ---- shuffles and copies ---- */
 
-/* All lanes are there: each gets the value of its partner. */
+/* All lanes are there: each gets the value of its partner, or of none, where they are there for a barrier. */
 void exchange(Running *r, unsigned warp, uint32_t lanes) {
     Block &block = *r->block;
+    if (!block.threads[r->current].lane_mask) block.shared.meet(warp, lanes);
     Thread *first = &block.threads[warp * warp_size];
     unsigned long long values[warp_size] = {0};
     for (unsigned lane = 0; lane < warp_size; lane++)
@@ -307,6 +311,19 @@ unsigned long long shuffle_value(unsigned lanes, unsigned long long value, int l
     }
     exchange(r, warp, lanes);
     return self.value;
+}
+
+void wait_for_lanes(unsigned lanes) { shuffle_value(lanes, 0, 0); }
+
+int add_atomically(int *address, int value) {
+    Running *r = running();
+    const uintptr_t at = reinterpret_cast<uintptr_t>(address);
+    if (!r->block->shared.contains(at))
+        fail_launch(CODE_ILLEGAL_ADDRESS, "adds atomically to other than shared memory");
+    access_shared(at, sizeof value, Access::atomic, "adds to");
+    const int before = *address;
+    *address = before + value;
+    return before;
 }
 
 void copy_later(void *shared, const void *global, int bytes) {
@@ -370,6 +387,8 @@ kiln_software_device *device_state() {
     device->access = access_memory;
     device->read_object = read_object;
     device->barrier = wait_at_barrier;
+    device->warp_barrier = wait_for_lanes;
+    device->atomic_add = add_atomically;
     device->shuffle = shuffle_value;
     device->copy_async = copy_later;
     device->copy_wait = wait_for_copies;

@@ -72,20 +72,45 @@ static const char *spell_together(const kiln__emitter *e, uint32_t i) {
     switch ((int)e->ir->insts[i].op) {
     case KILN__OP_BLOCK_REDUCE: return kiln__spell(e, "kiln_reduce_slots<kiln_block%u>()", i);
     case KILN__OP_ORDER: return kiln__spell(e, "kiln_sort<kiln_order%u>(KILN_END)", i);
-    default: return "kiln_block_barrier()";
+    default: return "kiln_order_barrier()";
     }
+}
+
+/* The largest of a row: what is known of them first, then those that may be among them, round by round. */
+static void emit_choice(const kiln__emitter *e, uint32_t i, uint32_t pass, const char *in) {
+    const char *values = kiln__spell(e, "kiln_values%u", i), *order = kiln__spell(e, "kiln_order%u", i);
+    kiln__write(e, "%skiln_choosing<%s> choosing%u;\n%sif constexpr (choosing%u.looks) {\n", in, order, i, in, i);
+    emit_restart(e, pass, kiln__spell(e, "%s    ", in));
+    kiln__write(e,
+                "%s    %s<kiln_looking<%s>> looking;\n%s    kiln_each_of_round(row, staging, 0, looking);\n"
+                "%s    choosing%u.look(looking.taker.best);\n%s}\n"
+                "#pragma unroll 1\n%sfor (kiln_index step = 0; step < KILN_STEPS; step += KILN_ROUND) {\n"
+                "%s    do {\n",
+                in, values, order, in, in, i, in, in, in);
+    emit_restart(e, pass, kiln__spell(e, "%s        ", in));
+    kiln__write(e,
+                "%s        choosing%u.start();\n%s        %s<kiln_choosing<%s> &> putting = {choosing%u};\n"
+                "%s        kiln_each_of_round(row, staging, step, putting);\n%s    } while (choosing%u.again());\n"
+                "%s    if (KILN_ROUND < KILN_STEPS) choosing%u.make_room();\n%s}\n%schoosing%u.sort();\n",
+                in, i, in, values, order, i, in, in, i, in, i, in, in, i);
 }
 
 /* What blocks come to, and rows in order, whose columns are known before the pass. */
 static void emit_blocks_before(const kiln__emitter *e, uint32_t pass, const char *in) {
     if (!kiln__slots_plan_of(e->schedule)->bytes) return;
     if (pass == 0 && e->schedule->staging.kind == KILN__STAGING_SHARED) kiln__write(e, "%skiln_copy_wait();\n", in);
-    for (uint32_t i = 0; i < e->ir->count; i++)
-        if (kiln__is_put_down(e, i) && e->ir->insts[i].phase == pass) {
-            emit_restart(e, pass, in);
-            kiln__write(e, "%skiln_values%u values%u;\n%sstaging.each_vector(row, values%u);\n%s%s;\n", in, i, i, in, i,
-                        in, spell_together(e, i));
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        if (!kiln__is_put_down(e, i) || e->ir->insts[i].phase != pass) continue;
+        if (kiln__chooses(e, i)) {
+            emit_choice(e, i, pass, in);
+            continue;
         }
+        const uint32_t order = kiln__sorted_by(e, i);
+        emit_restart(e, pass, in);
+        kiln__write(e, "%skiln_values%u values%u%s;\n%sstaging.each_vector(row, values%u);\n%s%s;\n", in, i, i,
+                    kiln__chooses(e, order) ? kiln__spell(e, " = {choosing%u}", order) : "", in, i, in,
+                    spell_together(e, i));
+    }
 }
 
 static void emit_pass(const kiln__emitter *e, uint32_t p, const char *in, const char *reduce) {

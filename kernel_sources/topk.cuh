@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The largest values of a row: Order::first of them, of equal ones those of the first columns. What may be among them is
+ * put down in shared memory, each with its column, and sorted in the end; there is room for Order::columns. Nothing
+ * below the floor may, a value that at least Order::first of the row's values reach:
+ *
+ * - At first one of the largest values of each of some groups of threads: the one that Order::first of them reach. Of k
+ *   among g groups some k (1 + k / 2g) values of the row reach it.
+ * - Where more do than there is room for, the floor rises to what Order::first of those that have room reach, and the
+ *   row is gone over again. Room have the columns that a hash of their numbers admits, so that the smaller values do not
+ *   fill it wherever in the row they are.
+ *
+ * A row that stays nowhere is gone over in rounds of KILN_ROUND steps, each as often as it takes while it is near. */
+
+/* A value's key and its column, or what else tells equal ones apart: the larger stands first. */
+template <class Key> struct kiln_standing { /* of 64 bits */
+    Key key;
+    kiln_u64 behind;
+    static KILN_MEMBER kiln_standing of(Key key, kiln_u32 column) { return {key, ~column}; }
+    KILN_MEMBER Key get() const { return key; }
+    KILN_MEMBER bool operator>(const kiln_standing &b) const {
+        return key > b.key || (key == b.key && behind > b.behind);
+    }
+};
+template <> struct kiln_standing<kiln_u32> {
+    kiln_u64 all;
+    static KILN_MEMBER kiln_standing of(kiln_u32 key, kiln_u32 column) { return {(kiln_u64)key << 32 | ~column}; }
+    KILN_MEMBER kiln_u32 get() const { return (kiln_u32)(all >> 32); }
+    KILN_MEMBER bool operator>(const kiln_standing &b) const { return all > b.all; }
+};
+
+/* So many groups of a row's threads, or twice as many, until there are enough. */
+KILN_DEVICE constexpr int kiln_groups(int groups, int enough) {
+    return groups < enough && groups < KILN_THREADS_PER_ROW ? kiln_groups(2 * groups, enough) : groups;
+}
+
+/* The largest value of a thread. */
+template <class Order> struct kiln_looking {
+    typename Order::value best;
+    KILN_MEMBER kiln_looking() : best(kiln_order<typename Order::value>::least()) {}
+    template <int N> KILN_MEMBER void take(const typename Order::value (&v)[N], kiln_index, const kiln_span &span) {
+#pragma unroll
+        for (int j = 0; j < N; ++j)
+            if (span.has(j)) best = kiln_maximum(best, v[j]);
+    }
+};
+
+template <class Order> struct kiln_choosing {
+    typedef typename Order::value value;
+    typedef kiln_order<value> order;
+    typedef typename order::key key;
+    typedef kiln_standing<key> standing;
+    typedef kiln_sorting<Order> sorting;
+    static constexpr int first = Order::first, room = Order::columns, threads = KILN_THREADS_PER_ROW;
+
+    static constexpr int groups = kiln_groups(threads < 32 ? 1 : threads / 32, first > 1 ? 2 * first : 4),
+                         lanes = threads / groups;
+    /* Not of so few columns that they may as well be sorted, nor for as many values as there are groups. */
+    static constexpr bool looks = first <= groups && groups <= room && KILN_COLS > 2 * groups;
+
+    key floor;         /* none of those that are wanted is below it ... */
+    value floor_value; /* ... or below that, which NaN is not */
+    kiln_u32 last;     /* of those at the floor, none is behind this column */
+    kiln_u32 among;    /* bits of a column's hash: those that have any are left out for now */
+    bool exact;        /* only what may be among them is put down; else some of what is at the floor besides */
+    int kept;          /* put down by rounds before */
+
+    KILN_MEMBER kiln_choosing() : among(0), exact(false), kept(0) {
+        raise(0, 0xffffffffu);
+        floor_value = order::least();
+        if (!looks) admit((float)KILN_COLS * KILN_ROUND, (float)KILN_STEPS);
+    }
+
+    static KILN_MEMBER kiln_shared_state<key> &state() {
+        return *reinterpret_cast<kiln_shared_state<key> *>(kiln_row_memory(Order::state));
+    }
+    /* Where the numbers of values in their order will be. */
+    static KILN_MEMBER standing *standings() { return &kiln_carried<standing>(Order::numbers, 0); }
+    static KILN_MEMBER key key_at(int at) { return kiln_key_of(sorting::values()[at]); }
+
+    /* How many of `count`, or of as many as make whole fours, stand before each of a thread's own. */
+    template <int OWN>
+    static KILN_MEMBER void count_before(int (&before)[OWN], const standing (&mine)[OWN], int count) {
+#pragma unroll
+        for (int k = 0; k < OWN; ++k) before[k] = 0;
+#pragma unroll 1
+        for (int i = 0; i < count; i += 4)
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+#pragma unroll
+                for (int k = 0; k < OWN; ++k) before[k] += standings()[i + j] > mine[k];
+    }
+
+    /* So few of values / of values that half of the room is enough for them. */
+    KILN_MEMBER void admit(float values, float of) {
+        for (among = 0; values > of * (room / 2) && among < 0xffffu; of *= 2) among = 2 * among + 1;
+        exact |= among != 0;
+    }
+    KILN_MEMBER void raise(key to, kiln_u32 column) {
+        floor = to;
+        floor_value = order::value(to);
+        last = column;
+    }
+    /* Called: so that it is nowhere computed where it is not asked for. */
+    static KILN_CALL bool stands(value v, kiln_u32 column, key floor, kiln_u32 last) {
+        const key k = kiln_key_of(v);
+        return k > floor || (k == floor && column <= last);
+    }
+    KILN_MEMBER bool stands(value v, kiln_u32 column) const { return stands(v, column, floor, last); }
+
+    /* What the threads have looked at. */
+    KILN_MEMBER void look(value best) {
+        const int rank = kiln_rank();
+#pragma unroll
+        for (int mask = 1; mask < lanes; mask *= 2)
+            best = kiln_maximum(best, kiln_shuffle(best, mask, kiln_lanes_in_order()));
+        if (rank % lanes == 0) standings()[rank / lanes] = standing::of(kiln_key_of(best), rank);
+        kiln_order_barrier();
+        if (rank < groups) {
+            const standing mine[1] = {standings()[rank]};
+            int before[1];
+            count_before(before, mine, groups);
+            if (before[0] == first - 1) state().floor = mine[0].get();
+        }
+        kiln_order_barrier();
+        raise(state().floor, 0xffffffffu);
+    }
+
+    /* Before the vectors are gone over, and when they have been: whether they are again. */
+    KILN_MEMBER void start() {
+        if (kiln_rank() == 0) state().count = kept;
+        kiln_order_barrier();
+    }
+    /* Those of a vector take one addition to what the row's threads share. */
+    template <int N> KILN_MEMBER void take(const value (&v)[N], kiln_index col, const kiln_span &span) {
+        const kiln_u32 column = (kiln_u32)col;
+        kiln_u32 taken = 0;
+#pragma unroll
+        for (int j = 0; j < N; ++j)
+            if (span.has(j) && !(v[j] < floor_value)) taken |= 1u << j;
+        if (exact)
+#pragma unroll
+            for (int j = 0; j < N; ++j)
+                if (((column + j) * 0x9e3779b1u >> 16 & among) || !stands(v[j], column + j)) taken &= ~(1u << j);
+        if (taken == 0) return;
+        int at = atomicAdd(&state().count, __popc(taken));
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            if (taken >> j & 1 && at < room) {
+                sorting::values()[at] = v[j];
+                kiln_chosen<Order>(at) = column + j;
+            }
+            at += taken >> j & 1;
+        }
+    }
+    KILN_MEMBER bool again() {
+        kiln_order_barrier();
+        const int found = state().count, there = found < room ? found : room;
+        if (among == 0 && found <= room) {
+            kept = found;
+            return false;
+        }
+        kiln_order_barrier();
+        exact = true;
+        if (there <= first) {
+            among >>= 2;
+        } else {
+            raise_among(there);
+            admit((float)found * (among + 1) * first, (float)there);
+        }
+        return true;
+    }
+    /* To the last one that is wanted of as many as are there. */
+    KILN_MEMBER void raise_among(int there) {
+        const int number = last_wanted(there);
+        const key to = key_at(number);
+        const kiln_u32 column = kiln_chosen<Order>(number);
+        kiln_order_barrier();
+        raise(to, column);
+    }
+    /* For the next round: those that stand are moved to the front. */
+    KILN_MEMBER void make_room() {
+        if (kept <= room / 2 || kept <= first) return kiln_order_barrier();
+        raise_among(kept);
+        if (kiln_rank() == 0) state().count = 0;
+#pragma unroll 1
+        for (int begin = 0; begin < kept; begin += threads) {
+            const int at = begin + kiln_rank();
+            const value v = at < kept ? sorting::values()[at] : value(0);
+            const kiln_u32 column = at < kept ? kiln_chosen<Order>(at) : 0;
+            kiln_order_barrier();
+            if (at >= kept || !stands(v, column)) continue;
+            const int to = atomicAdd(&state().count, 1);
+            sorting::values()[to] = v;
+            kiln_chosen<Order>(to) = column;
+        }
+        kiln_order_barrier();
+        kept = first;
+    }
+
+    /* Each thread has so many of those that are there, and counts what stands before them. */
+    template <int OWN> static KILN_MEMBER void sort_by_counting(int count) {
+        standing mine[OWN];
+        int before[OWN];
+#pragma unroll
+        for (int k = 0; k < OWN; ++k) {
+            const int at = kiln_rank() + k * threads;
+            mine[k] = standing::of(0, 0xffffffffu); /* behind all others */
+            if (at < count) mine[k] = standing::of(key_at(at), kiln_chosen<Order>(at));
+            if (at < (count + 3) / 4 * 4) standings()[at] = mine[k];
+        }
+        kiln_order_barrier();
+        count_before(before, mine, count);
+        kiln_order_barrier();
+#pragma unroll
+        for (int k = 0; k < OWN; ++k) {
+            const int at = kiln_rank() + k * threads;
+            if (at < count) sorting::numbers(sorting::turns)[before[k]] = (kiln_number)at;
+        }
+        kiln_order_barrier();
+    }
+    static KILN_CALL void sort_many(int count) {
+        if (count <= 2 * threads)
+            sort_by_counting<2>(count);
+        else
+            sorting::sort(count);
+    }
+    static KILN_MEMBER void sort(int count) {
+        if (room <= threads || count <= threads)
+            sort_by_counting<1>(count);
+        else
+            sort_many(count);
+    }
+    static KILN_CALL int last_wanted(int there) {
+        sort(there);
+        return sorting::numbers(sorting::turns)[first - 1];
+    }
+    KILN_MEMBER void sort() const { sort(kept); }
+
+    /* Of a column that may be among those that are chosen, what else is wanted of it. */
+    template <class T> KILN_MEMBER void carry(int place, value v, kiln_index col, T carried) const {
+        if (v < floor_value || !stands(v, (kiln_u32)col)) return;
+        const kiln_number *const numbers = sorting::numbers(sorting::turns);
+        for (int i = 0; i < first && i < kept; ++i)
+            if (kiln_chosen<Order>(numbers[i]) == (kiln_u32)col) kiln_carried<T>(place, numbers[i]) = carried;
+    }
+};
+
+/* Goes over the vectors of the round that begins with the step. */
+template <class Body>
+KILN_DEVICE void kiln_each_of_round(const kiln_row &row, kiln_staging &staging, kiln_index first, Body &body) {
+#if KILN_ROUND < KILN_STEPS
+#pragma unroll 1
+    for (kiln_index step = first; step < first + KILN_ROUND; step += KILN_BATCH) {
+        kiln_staged staged[KILN_BATCH];
+        kiln_stream::load<false>(row, step, staged);
+        kiln_stream::each_loaded<false>(row, step, staged, body);
+    }
+#else
+    staging.each_vector(row, body);
+#endif
+}
