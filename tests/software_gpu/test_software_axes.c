@@ -18,6 +18,8 @@
 #define COLUMNS "d = sum(x, axes = 0) - sum(x, axes = all)"
 #define WEIGHTS "d = sum(softmax(x), axes = 0)"
 #define BLOCKS "y = x / absmax(x, block = 32) + x / max(abs(x))"
+#define LARGEST "y = topk(x, 3)"
+#define ALIKE "y = argtopk(where(x > 0, 1, 0), 3)" /* more of one value than there is room for */
 
 static software_device device;
 
@@ -122,6 +124,42 @@ static const struct {
      "((1u << LANES % 32) - 1)",
      {BLOCKS, KILN_F32, 5, 256, false, 0},
      "is not one of"},
+    {"lanes that do not wait for what they sort",
+     "lanes 8",
+     "        kiln_order_barrier();\n        count_before(before, mine, count);",
+     "        count_before(before, mine, count);",
+     {LARGEST, KILN_F32, 20, 64, false, 0},
+     "with no barrier between"},
+    {"lanes that add to what they share one beside the other",
+     "lanes 8",
+     "atomicAdd(&state().count, __popc(taken))",
+     "(state().count += __popc(taken)) - __popc(taken)",
+     {LARGEST, KILN_F32, 20, 64, false, 0},
+     "with no barrier between"},
+    {"a block that does not wait for what it has put down",
+     "block 64",
+     "    KILN_MEMBER bool again() {\n        kiln_order_barrier();",
+     "    KILN_MEMBER bool again() {",
+     {LARGEST, KILN_F32, 5, 600, false, 0},
+     "which"},
+    {"a floor above one of the largest",
+     "block 64",
+     "before[0] == first - 1",
+     "before[0] == first - 3",
+     {LARGEST, KILN_F32, 5, 600, false, 0},
+     NULL},
+    {"a floor that a column too few reaches",
+     "block 64",
+     "column <= last",
+     "column < last",
+     {ALIKE, KILN_F32, 5, 600, false, 0},
+     NULL},
+    {"rounds that forget what is left to go over again",
+     "block 32, stream, batch 1",
+     "        if (among == 0 && found <= room) {",
+     "        if (true) {",
+     {ALIKE, KILN_F32, 5, 600, false, 0},
+     NULL},
 };
 
 /* How many of the orders were right, and what the last of the others said. */
