@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The largest values of a row: Order::first of them, of equal ones those of the first columns. What may be among them is
- * put down in shared memory, each with its column, and sorted in the end; there is room for Order::columns. Nothing
+/* The largest values of a row: Order::first of them, of equal ones those of the first columns. What may be among them
+ * is put down in shared memory, each with its column, and sorted in the end; there is room for Order::columns. Nothing
  * below the floor may, a value that at least Order::first of the row's values reach:
  *
  * - At first one of the largest values of each of some groups of threads: the one that Order::first of them reach. Of k
  *   among g groups some k (1 + k / 2g) values of the row reach it.
  * - Where more do than there is room for, the floor rises to what Order::first of those that have room reach, and the
- *   row is gone over again. Room have the columns that a hash of their numbers admits, so that the smaller values do not
- *   fill it wherever in the row they are.
+ *   row is gone over again. Room have the columns that a hash of their numbers admits, so that the smaller values do
+ * not fill it wherever in the row they are.
  *
  * A row that stays nowhere is gone over in rounds of KILN_ROUND steps, each as often as it takes while it is near. */
 

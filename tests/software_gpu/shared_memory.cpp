@@ -30,6 +30,7 @@ void SharedMemory::configure(std::vector<SharedVariable> given) {
 void SharedMemory::begin_block(unsigned char with, bool elsewhere, unsigned warps) {
     sends = 0;
     for (std::vector<uint32_t> &to : sent) to.assign(elsewhere ? warps : 0, 0);
+    reads.clear();
     poison = with;
     cluster_start = block_start = ++epoch;
     written_from_afar = false;
@@ -111,7 +112,7 @@ const char *SharedMemory::access(uintptr_t address, size_t bytes, Access how, un
             return blame(name, "which another thread wrote with no barrier between");
         if (how == Access::read) {
             add(cell->read, thread);
-            cell->read_at = sends;
+            note_read(address + bytes - static_cast<size_t>(end - cell), thread);
             continue;
         }
         if (!knows(cell->read, thread)) return blame(name, "which another thread read with no barrier between");
@@ -123,15 +124,22 @@ const char *SharedMemory::access(uintptr_t address, size_t bytes, Access how, un
     return nullptr;
 }
 
+void SharedMemory::note_read(uintptr_t address, unsigned thread) {
+    if (reads.empty()) return;
+    const auto found = reads.find(address);
+    if (found == reads.end()) return;
+    const size_t warp = thread % max_threads >> lane_bits;
+    if (found->second.size() <= warp) found->second.resize(warp + 1);
+    found->second[warp] = sends + 1;
+}
+
 void SharedMemory::send(unsigned rank, unsigned warp) { sent[rank][warp] = ++sends; }
 
-bool SharedMemory::is_read_before_sends(const Cell &cell, unsigned rank) const {
-    const std::vector<uint32_t> &to = sent[rank];
-    const unsigned warp = cell.read.warp % (max_threads >> lane_bits);
-    if (cell.read.warp != several_warps) return warp < to.size() && to[warp] > cell.read_at;
-    bool all = !to.empty();
-    for (uint32_t last : to) all = all && last > cell.read_at;
-    return all;
+bool SharedMemory::is_read_before_sends(uintptr_t address, unsigned rank) const {
+    const std::vector<uint32_t> &by = reads.at(address), &to = sent[rank];
+    for (size_t warp = 0; warp < by.size(); warp++)
+        if (by[warp] && (warp >= to.size() || to[warp] < by[warp])) return false;
+    return true;
 }
 
 const char *SharedMemory::write_from_afar(uintptr_t address, uint32_t word, unsigned thread) {
@@ -146,7 +154,9 @@ const char *SharedMemory::write_from_afar(uintptr_t address, uint32_t word, unsi
         if (cell->written.epoch >= cluster_start &&
             (cell->written.warp != thread >> lane_bits || cell->written.lanes != 1u << thread % lanes_of_warp))
             return blame(name, "which another thread wrote with no cluster barrier between");
-        if (cell->read.epoch >= cluster_start && !is_read_before_sends(*cell, thread >> thread_bits))
+        const uintptr_t byte = address + sizeof word - static_cast<size_t>(end - cell);
+        const bool first = reads.emplace(byte, std::vector<uint32_t>()).second;
+        if (cell->read.epoch >= cluster_start && (first || !is_read_before_sends(byte, thread >> thread_bits)))
             return blame(name, "which a thread of that block read with no cluster barrier between");
         cell->written.epoch = 0;
         cell->atomically = false;

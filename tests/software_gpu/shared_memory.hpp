@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -70,8 +71,7 @@ class SharedMemory {
     };
     struct Cell {
         Use written, read;
-        uint32_t read_at; /* how many sends of the block came before */
-        bool atomically;  /* written */
+        bool atomically; /* written */
         bool copying;
     };
     static constexpr uint16_t several_warps = 0xffff;
@@ -82,8 +82,9 @@ class SharedMemory {
     /* Whether the thread knows of all of a use, which others had a part in: they have met since. */
     bool knows(const Use &use, unsigned thread) const;
     void add(Use &use, unsigned thread) const;
-    /* Whether the warps of the block that may have read the cell have sent to that block since. */
-    bool is_read_before_sends(const Cell &cell, unsigned rank) const;
+    void note_read(uintptr_t address, unsigned thread);
+    /* Whether each warp of the block that has read the byte since it was first sent to has sent to that block since. */
+    bool is_read_before_sends(uintptr_t address, unsigned rank) const;
     const char *blame(const char *variable, const char *what);
 
     std::vector<SharedVariable> variables;
@@ -96,7 +97,9 @@ class SharedMemory {
     std::vector<uint32_t> met; /* when each thread of the block last met each lane of its warp */
     bool written_from_afar = false;
     uint32_t sends = 0;
-    std::vector<uint32_t> sent[cluster_limit]; /* to each block, by each warp: the number of its last one */
+    std::vector<uint32_t> sent[cluster_limit];        /* to each block, by each warp: the number of its last one */
+    std::map<uintptr_t, std::vector<uint32_t>> reads; /* of a byte that is sent to, by each warp: 1 + the number of the
+                                                         block's sends before the last one; 0: none */
     std::string fault;
     unsigned char poison = 0;
 };
