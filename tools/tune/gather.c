@@ -219,10 +219,11 @@ static kiln_status fill(const device_state *t, void *data, size_t bytes) {
     return KILN_OK;
 }
 
-/* Memory of its own for each tensor, which later tasks use again. */
+/* Memory of its own for each tensor, which later tasks use again; as far behind an access as its problem says. */
 static kiln_status place_tensors(device_state *t, task *of) {
     for (size_t i = 0; i < of->entry.tensor_count; i++) {
-        const size_t bytes = (size_t)bytes_of(&of->tensors[i]);
+        const size_t shift = (uintptr_t)of->tensors[i].data % 16;
+        const size_t bytes = (size_t)bytes_of(&of->tensors[i]) + shift;
         if (bytes > t->capacity[i]) {
             gpu_free(&t->gpu, t->data[i]);
             t->data[i] = NULL;
@@ -232,7 +233,7 @@ static kiln_status place_tensors(device_state *t, task *of) {
             if (status) return status;
             t->capacity[i] = bytes;
         }
-        of->tensors[i].data = t->data[i];
+        of->tensors[i].data = (char *)t->data[i] + shift;
     }
     return KILN_OK;
 }
@@ -301,7 +302,9 @@ static kiln_status time_candidate(const given *g, device_state *state, const tas
     kiln_context *context = NULL;
     kiln_program *program = NULL;
     kiln_plan *plan = NULL;
-    bench_run runs[2] = {{.data = state->data,
+    void *data[KILN_MAX_TENSORS] = {NULL};
+    for (size_t k = 0; k < t->entry.tensor_count; k++) data[k] = t->tensors[k].data;
+    bench_run runs[2] = {{.data = data,
                           .data_count = t->entry.tensor_count,
                           .scalars = t->scalars,
                           .scalar_count = t->entry.scalar_count},

@@ -9,6 +9,7 @@ seed draws the same problems.
 """
 import argparse
 import json
+import math
 import os
 import random
 import sys
@@ -16,7 +17,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
 import row_programs
 from drawn import draw_size
-from kiln_ctypes import type_size
+from kiln_ctypes import tensor_text, type_size
 
 # What the benchmark's list (tools/bench/row_programs.py) lacks, which says which programs are held out of tuning.
 # family, program, tensors: x like the whole space, v one value per column, r one value per row; ":" a type of its own.
@@ -90,7 +91,7 @@ BLOCKS = [
 
 # What is drawn where nothing else is said: of all tensors together, of rows, and of rows that lie side by side.
 BYTES, COLUMNS_OF_ROWS, COLUMNS_OF_NEIGHBOURS = 200e6, (24, 200000), (3, 20000)
-LAYOUTS = {"row": 60, "column": 24, "point": 12, "transpose": 4, "across": 0, "block": 0, "totals": 0}  # of a hundred
+LAYOUTS = {"row": 60, "column": 24, "point": 12, "transpose": 4, "across": 0, "block": 0, "totals": 0, "tall": 0}  # of a hundred
 
 
 def tensors_of(spec, kind, shape, reduced):
@@ -110,11 +111,23 @@ def tensors_of(spec, kind, shape, reduced):
     return out
 
 
-def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHBOURS, layouts=tuple(LAYOUTS)):
+def begun_anywhere(r, tensors):
+    """Their texts: of all with columns the rows at a pitch, or the first element behind where an access begins."""
+    offset, pad = r.choice([(1, 0), (3, 0), (5, 0), (0, 1), (0, 8), (0, 24)])
+    texts = []
+    for name, kind, sizes in tensors:
+        pitch = sizes[-1] + (pad if sizes[-1] > 1 else 0)
+        strides = [math.prod([*sizes[axis + 1:-1], pitch]) for axis in range(len(sizes) - 1)] + [1]
+        texts.append(tensor_text(name, kind, sizes, strides if pad else None, offset))
+    return texts
+
+
+def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHBOURS, layouts=tuple(LAYOUTS),
+         anywhere=0):
     weights = [LAYOUTS[name] for name in layouts]
     where = r.choices(layouts, weights if any(weights) else None)[0]
     family, program, spec = r.choice(
-        {"row": ROWS, "column": COLUMNS, "across": ACROSS, "block": BLOCKS, "totals": TOTALS}.get(where, POINTS))
+        {"row": ROWS, "column": COLUMNS, "tall": COLUMNS, "across": ACROSS, "block": BLOCKS, "totals": TOTALS}.get(where, POINTS))
     kind = r.choices(["bf16", "f16", "f32", "f64"], [45, 22, 30, 3])[0]
     each = sum(type_size(k) * (sizes[0] > 1) for _, k, sizes in tensors_of(spec, kind, [2], [] if "=r" not in spec else []))
     elements = int(size / max(1, each))
@@ -129,11 +142,16 @@ def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHB
         rows = max(1, elements // cols)
         inner = min(rows, draw_size(r, 3, 100000))
         shape, reduced = ([cols, rows], [0]) if r.random() < 0.3 else ([max(1, rows // inner), cols, inner], [1])
+    elif where == "tall":
+        kept = draw_size(r, 2, 400)
+        shape, reduced = [max(1, elements // kept), kept], [0]
     else:
         inner = draw_size(r, 24, 100000)
         shape, reduced = [max(1, elements // inner), inner], [1]
     tensors = tensors_of(spec, kind, shape, reduced)
-    texts = [f"{name}={k}[{','.join(map(str, sizes))}]" for name, k, sizes in tensors]
+    texts = [tensor_text(name, k, sizes) for name, k, sizes in tensors]
+    if anywhere and r.random() < anywhere:
+        texts = begun_anywhere(r, tensors)
     if where == "transpose":
         channels, pixels = r.choice([3, 4, 8, 16, 32, 64]), draw_size(r, 1000, 300000)
         images = max(1, elements // (channels * pixels))
@@ -154,11 +172,14 @@ def main():
     parser.add_argument("--columns", type=int, nargs=2, default=COLUMNS_OF_ROWS, metavar=("LEAST", "MOST"), help="of rows")
     parser.add_argument("--columns-of-neighbours", type=int, nargs=2, default=COLUMNS_OF_NEIGHBOURS,
                         metavar=("LEAST", "MOST"), help="of rows that lie side by side")
+    parser.add_argument("--anywhere", type=float, default=0,
+                        help="share of problems whose tensors begin between accesses, or have rows at a pitch")
     parser.add_argument("--layouts", nargs="+", choices=LAYOUTS, default=list(LAYOUTS))
     given = parser.parse_args()
     r = random.Random(given.seed)
     for _ in range(given.count):
-        print(json.dumps(draw(r, given.megabytes * 1e6, given.columns, given.columns_of_neighbours, given.layouts)))
+        print(json.dumps(draw(r, given.megabytes * 1e6, given.columns, given.columns_of_neighbours, given.layouts,
+                              given.anywhere)))
 
 
 if __name__ == "__main__":
