@@ -67,7 +67,7 @@ template <class Order> struct kiln_choosing {
     KILN_MEMBER kiln_choosing() : among(0), exact(false), kept(0) {
         raise(0, 0xffffffffu);
         floor_value = order::least();
-        if (!looks) admit((float)KILN_COLS * KILN_ROUND, (float)KILN_STEPS);
+        if (!looks && KILN_COLS > room) admit((float)KILN_COLS * KILN_ROUND, (float)KILN_STEPS);
     }
 
     static KILN_MEMBER kiln_shared_state<key> &state() {

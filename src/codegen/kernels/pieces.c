@@ -78,21 +78,22 @@ static const char *spell_together(const kiln__emitter *e, uint32_t i) {
 
 /* The largest of a row: what is known of them first, then those that may be among them, round by round. */
 static void emit_choice(const kiln__emitter *e, uint32_t i, uint32_t pass, const char *in) {
-    const char *values = kiln__spell(e, "kiln_values%u", i), *order = kiln__spell(e, "kiln_order%u", i);
-    kiln__write(e, "%skiln_choosing<%s> choosing%u;\n%sif constexpr (choosing%u.looks) {\n", in, order, i, in, i);
-    emit_restart(e, pass, kiln__spell(e, "%s    ", in));
-    kiln__write(e,
-                "%s    %s<kiln_looking<%s>> looking;\n%s    kiln_each_of_round(row, staging, 0, looking);\n"
-                "%s    choosing%u.look(looking.taker.best);\n%s}\n"
-                "#pragma unroll 1\n%sfor (kiln_index step = 0; step < KILN_STEPS; step += KILN_ROUND) {\n"
-                "%s    do {\n",
-                in, values, order, in, in, i, in, in, in);
-    emit_restart(e, pass, kiln__spell(e, "%s        ", in));
-    kiln__write(e,
-                "%s        choosing%u.start();\n%s        %s<kiln_choosing<%s> &> putting = {choosing%u};\n"
-                "%s        kiln_each_of_round(row, staging, step, putting);\n%s    } while (choosing%u.again());\n"
-                "%s    if (KILN_ROUND < KILN_STEPS) choosing%u.make_room();\n%s}\n%schoosing%u.sort();\n",
-                in, i, in, values, order, i, in, in, i, in, i, in, in, i);
+    const char *deeper = kiln__spell(e, "%s    ", in), *deepest = kiln__spell(e, "%s        ", in);
+    kiln__write(e, "%skiln_choosing<kiln_order%u> choosing%u;\n", in, i, i);
+    kiln__write(e, "%sif constexpr (choosing%u.looks) {\n", in, i);
+    emit_restart(e, pass, deeper);
+    kiln__write(e, "%skiln_values%u<kiln_looking<kiln_order%u>> looking;\n", deeper, i, i);
+    kiln__write(e, "%skiln_each_of_round(row, staging, 0, looking);\n", deeper);
+    kiln__write(e, "%schoosing%u.look(looking.taker.best);\n%s}\n", deeper, i, in);
+    kiln__write(e, "#pragma unroll 1\n%sfor (kiln_index step = 0; step < KILN_STEPS; step += KILN_ROUND) {\n", in);
+    kiln__write(e, "%sdo {\n", deeper);
+    emit_restart(e, pass, deepest);
+    kiln__write(e, "%schoosing%u.start();\n", deepest, i);
+    kiln__write(e, "%skiln_values%u<kiln_choosing<kiln_order%u> &> putting = {choosing%u};\n", deepest, i, i, i);
+    kiln__write(e, "%skiln_each_of_round(row, staging, step, putting);\n", deepest);
+    kiln__write(e, "%s} while (choosing%u.again());\n", deeper, i);
+    kiln__write(e, "%sif (KILN_ROUND < KILN_STEPS) choosing%u.make_room();\n%s}\n", deeper, i, in);
+    kiln__write(e, "%schoosing%u.sort();\n", in, i);
 }
 
 /* What blocks come to, and rows in order, whose columns are known before the pass. */
