@@ -50,12 +50,13 @@ template <class Order> struct kiln_choosing {
     typedef typename order::key key;
     typedef kiln_standing<key> standing;
     typedef kiln_sorting<Order> sorting;
-    static constexpr int first = Order::first, room = Order::columns, threads = KILN_THREADS_PER_ROW;
+    static constexpr int first = Order::first, most = Order::columns, threads = KILN_THREADS_PER_ROW;
+    static_assert(threads % 4 == 0 && (KILN_ROUND == KILN_STEPS || most >= KILN_COLS || most >= 2 * first + 2), "");
 
     static constexpr int groups = kiln_groups(threads < 32 ? 1 : threads / 32, first > 1 ? 2 * first : 4),
                          lanes = threads / groups;
     /* Not of so few columns that they may as well be sorted, nor for as many values as there are groups. */
-    static constexpr bool looks = first <= groups && groups <= room && KILN_COLS > 2 * groups;
+    static constexpr bool looks = first <= groups && groups <= most && KILN_COLS > 2 * groups;
 
     key floor;         /* none of those that are wanted is below it ... */
     value floor_value; /* ... or below that, which NaN is not */
@@ -64,10 +65,10 @@ template <class Order> struct kiln_choosing {
     bool exact;        /* only what may be among them is put down; else some of what is at the floor besides */
     int kept;          /* put down by rounds before */
 
-    KILN_MEMBER kiln_choosing() : among(0), exact(false), kept(0) {
+    KILN_MEMBER kiln_choosing(const kiln_row &row) : among(0), exact(false), kept(0) {
         raise(0, 0xffffffffu);
         floor_value = order::least();
-        if (!looks && KILN_COLS > room) admit((float)KILN_COLS * KILN_ROUND, (float)KILN_STEPS);
+        if (!looks && KILN_END > most) admit((float)KILN_END * KILN_ROUND, (float)KILN_STEPS);
     }
 
     static KILN_MEMBER kiln_shared_state<key> &state() {
@@ -92,7 +93,7 @@ template <class Order> struct kiln_choosing {
 
     /* So few of values / of values that half of the room is enough for them. */
     KILN_MEMBER void admit(float values, float of) {
-        for (among = 0; values > of * (room / 2) && among < 0xffffu; of *= 2) among = 2 * among + 1;
+        for (among = 0; values > of * (most / 2) && among < 0xffffu; of *= 2) among = 2 * among + 1;
         exact |= among != 0;
     }
     KILN_MEMBER void raise(key to, kiln_u32 column) {
@@ -145,42 +146,45 @@ template <class Order> struct kiln_choosing {
         int at = atomicAdd(&state().count, __popc(taken));
 #pragma unroll
         for (int j = 0; j < N; ++j) {
-            if (taken >> j & 1 && at < room) {
+            if (taken >> j & 1 && at < most) {
                 sorting::values()[at] = v[j];
                 kiln_chosen<Order>(at) = column + j;
             }
             at += taken >> j & 1;
         }
     }
+    /* Once more where something was left out. That comes to an end: among those that are there, the ones of earlier
+     * rounds are half at most, so that where a hash admits all more than are wanted stand at the floor, and it rises;
+     * where it does not rise the hash admits more. */
     KILN_MEMBER bool again() {
         kiln_order_barrier();
-        const int found = state().count, there = found < room ? found : room;
-        if (among == 0 && found <= room) {
+        const int found = state().count, there = found < most ? found : most;
+        if (among == 0 && found <= most) {
             kept = found;
             return false;
         }
         kiln_order_barrier();
         exact = true;
-        if (there <= first) {
-            among >>= 2;
-        } else {
-            raise_among(there);
+        if (there > first && rises(there))
             admit((float)found * (among + 1) * first, (float)there);
-        }
+        else
+            among >>= 2;
         return true;
     }
-    /* To the last one that is wanted of as many as are there. */
-    KILN_MEMBER void raise_among(int there) {
+    /* To the last one that is wanted of as many as are there, if that stands before the floor. */
+    KILN_MEMBER bool rises(int there) {
         const int number = last_wanted(there);
         const key to = key_at(number);
         const kiln_u32 column = kiln_chosen<Order>(number);
         kiln_order_barrier();
-        raise(to, column);
+        const bool higher = to > floor || (to == floor && column < last);
+        if (higher) raise(to, column);
+        return higher;
     }
     /* For the next round: those that stand are moved to the front. */
     KILN_MEMBER void make_room() {
-        if (kept <= room / 2 || kept <= first) return kiln_order_barrier();
-        raise_among(kept);
+        if (kept <= most / 2 || kept <= first) return kiln_order_barrier();
+        rises(kept);
         if (kiln_rank() == 0) state().count = 0;
 #pragma unroll 1
         for (int begin = 0; begin < kept; begin += threads) {
@@ -225,7 +229,7 @@ template <class Order> struct kiln_choosing {
             sorting::sort(count);
     }
     static KILN_MEMBER void sort(int count) {
-        if (room <= threads || count <= threads)
+        if (most <= threads || count <= threads)
             sort_by_counting<1>(count);
         else
             sort_many(count);
@@ -235,6 +239,10 @@ template <class Order> struct kiln_choosing {
         return sorting::numbers(sorting::turns)[first - 1];
     }
     KILN_MEMBER void sort() const { sort(kept); }
+    /* Before it is asked what is carried: fewer are looked for. */
+    KILN_MEMBER void settle() {
+        if (kept > first) rises(kept);
+    }
 
     /* Of a column that may be among those that are chosen, what else is wanted of it. */
     template <class T> KILN_MEMBER void carry(int place, value v, kiln_index col, T carried) const {
@@ -258,4 +266,27 @@ KILN_DEVICE void kiln_each_of_round(const kiln_row &row, kiln_staging &staging, 
 #else
     staging.each_vector(row, body);
 #endif
+}
+
+/* Values: what takes a vector's keys to one of the two above. restart: before each pass. */
+template <template <class> class Values, class Order, class Restart>
+KILN_DEVICE void kiln_choose(const kiln_row &row, kiln_staging &staging, kiln_choosing<Order> &choosing,
+                             const Restart &restart) {
+    if constexpr (kiln_choosing<Order>::looks) {
+        Values<kiln_looking<Order>> looking;
+        restart();
+        kiln_each_of_round(row, staging, 0, looking);
+        choosing.look(looking.taker.best);
+    }
+#pragma unroll 1
+    for (kiln_index step = 0; step < KILN_STEPS; step += KILN_ROUND) {
+        do {
+            Values<kiln_choosing<Order> &> putting = {choosing};
+            choosing.start();
+            restart();
+            kiln_each_of_round(row, staging, step, putting);
+        } while (choosing.again());
+        if (KILN_ROUND < KILN_STEPS) choosing.make_room();
+    }
+    choosing.sort();
 }

@@ -200,6 +200,17 @@ static void emit_exchange(const kiln__emitter *e, uint32_t phase) {
                 phase, bytes_of_results(e, phase));
 }
 
+/* Where the elements of a vector follow one another from what is before it. */
+static void emit_start(const kiln__emitter *e, uint32_t phase) {
+    kiln__write(e, "    KILN_MEMBER void start(const kiln_row &row) const\n    {\n");
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (inst->op == KILN__OP_SCAN && e->element[i] && kiln__reduces_in(&e->ir->insts[inst->args[1]], phase))
+            kiln__write(e, "        row.s%u = r%u;\n", i, inst->args[1]);
+    }
+    kiln__write(e, "    }\n");
+}
+
 static void emit_phase_of_row(const kiln__emitter *e, uint32_t phase) {
     const char *state = kiln__spell(e, "kiln_phase%u", phase);
     kiln__write(e, "    static constexpr bool ordered = %s;\n", is_ordered(e, phase) ? "true" : "false");
@@ -209,6 +220,7 @@ static void emit_phase_of_row(const kiln__emitter *e, uint32_t phase) {
     emit_vectors(e, phase);
     emit_combine(e, phase, state);
     emit_shuffle(e, phase, state);
+    if (e->schedule->passes.scan_rounds && kiln__phase_scans(e->ir, phase)) emit_start(e, phase);
 }
 
 static void emit_phase_of_rows(const kiln__emitter *e, uint32_t phase, const char *state) {

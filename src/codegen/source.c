@@ -152,6 +152,7 @@ static const char *layout_part(const kiln__schedule *s) {
 
 static void emit_scan(const kiln__emitter *e) {
     emit_part(e, "scan.cuh");
+    if (e->schedule->passes.scan_rounds) return; /* their part comes behind the staging */
     emit_part(e, e->rows_in_vectors                             ? "scan_columns.cuh"
                  : e->schedule->team.group == KILN__GROUP_LANES ? "scan_lanes.cuh"
                                                                 : "scan_block.cuh");
@@ -194,6 +195,10 @@ static void emit_staging(const kiln__emitter *e) {
     kiln__emit_staged(e);
     if (streams) emit_part(e, "stream.cuh");
     emit_part(e, staging_part(s));
+    if (s->passes.scan_rounds) {
+        kiln__write(e, "#define KILN_STREAMS %d\n", s->staging.kind == KILN__STAGING_NONE);
+        emit_part(e, "scan_rounds.cuh");
+    }
     kiln__write(e, "\n");
 }
 

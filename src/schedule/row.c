@@ -8,7 +8,8 @@
 #include "schedule/access.h"
 #include "schedule/build.h"
 
-#define NO_PHASE (-2) /* no tensor's columns lie side by side */
+#define NO_PHASE (-2)     /* no tensor's columns lie side by side */
+#define SCANNED_VECTORS 4 /* of a thread that reads its row again: they exchange once */
 
 /* ---- vectors, and what is staged ---- */
 
@@ -204,7 +205,8 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
 static void peel(const kiln__given *g, kiln__schedule *s) {
     const int least = 2 * s->vector_width; /* a thread for each single element; of fewer columns all may be single */
     const bool peels = s->edges == KILN__EDGES_MASKED && s->staging.kind == KILN__STAGING_REGISTERS &&
-                       !g->traits.finds_columns && !kiln__needs_slots(g->problem) && !g->problem->lengths;
+                       !g->traits.finds_columns && !kiln__needs_slots(g->problem) && !g->problem->lengths &&
+                       !s->passes.scan_rounds;
     if (!peels || kiln__least(s->team.threads_per_row, g->problem->cols) < least) return;
     if (s->team.threads_per_row > 512 || s->steps * s->vector_width > 72) return;
     s->edges = KILN__EDGES_PEELED;
@@ -221,11 +223,29 @@ void kiln__row_finish(const kiln__given *g, const kiln__pins *point, kiln__sched
     peel(g, s);
 }
 
+static bool has_user_combine(const kiln__ir *ir) {
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_REDUCE_USER) return true;
+    return false;
+}
+
+/* Scans that a pass makes anew as it goes over the row, whose columns then need not come in order: of lanes or a block,
+ * which have the row in registers or read it again. */
+static void set_scans(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
+    const bool staged = point->staging == KILN__STAGING_REGISTERS || point->staging == KILN__STAGING_NONE;
+    const bool alone = point->rows_per_block <= 1 && point->cluster <= 1 && point->group != KILN__GROUP_GRID;
+    const bool waits = kiln__needs_slots(g->problem) || g->problem->across;
+    s->passes.scan_rounds =
+        s->passes.scans && staged && alone && !waits && g->problem->cols > 1 && !has_user_combine(g->ir);
+    s->passes.ordered &= !s->passes.scan_rounds;
+}
+
 bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
+    set_scans(g, point, s);
     if (!kiln__row_set_vectors(g, point->vector_width, s)) return false;
     const int bytes = kiln__row_stage(g->problem, s);
     if (!set_team(g, point, s) || !set_staging(g, point, bytes, s)) return false;
-    kiln__schedule_batch(point, usual_batch(s), s);
+    kiln__schedule_batch(point, s->passes.scan_rounds ? SCANNED_VECTORS : usual_batch(s), s);
     prefetch_invariants(g, s);
     kiln__schedule_split(g->ir, point->splits, s);
     kiln__row_finish(g, point, s);

@@ -105,6 +105,7 @@ typedef struct kiln__passes {
     bool ordered;         /* a user's combine: columns are combined in their order */
     bool selects;         /* a phase's pass is repeated */
     bool scans;           /* each thread has what is before it: a block has the row */
+    bool scan_rounds;     /* in each pass anew, so that a thread's vectors need not be neighbours */
     bool one_launch;      /* has all passes over a row: of selections and scans */
     bool rematerialise;   /* the last pass computes again what the passes before computed of the row */
     bool stores;          /* the pass that reduces stores outputs of columns, too: there is no last one */

@@ -145,10 +145,22 @@ static bool suits_lanes(const kiln__given *g) {
     return g->problem->sorted && !g->problem->block_count && !sorts_all(g->ir);
 }
 
+/* Whether at most half of what waits is of earlier rounds, so that a new one is never left without room. */
+static bool has_room_for_rounds(const kiln__ir *ir, int64_t columns) {
+    for (uint32_t i = 0; i < ir->count; i++) {
+        const kiln__inst *inst = &ir->insts[i];
+        if (inst->op != KILN__OP_ORDER || !inst->u.order.first) continue;
+        if (kiln__least(columns, 2 * (int64_t)inst->u.order.first + 2) > values_in_order(ir, columns, i)) return false;
+    }
+    return true;
+}
+
 /* Rows that are read again are gone over batch by batch, unless what is chosen of runs along them. */
 static int64_t round_of(const kiln__given *g, const kiln__schedule *s) {
     if (!g->problem->sorted || !most_chosen(g->ir)) return 0;
-    return s->staging.kind == KILN__STAGING_NONE && !s->passes.ordered ? kiln__least(s->batch, s->steps) : s->steps;
+    const bool batches =
+        s->staging.kind == KILN__STAGING_NONE && !s->passes.ordered && has_room_for_rounds(g->ir, g->problem->cols);
+    return batches ? kiln__least(s->batch, s->steps) : s->steps;
 }
 
 bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {

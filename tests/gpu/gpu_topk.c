@@ -28,8 +28,8 @@ static const char *const programs[] = {
 static const char *const schedules[] = {
     "",        "",         "stream",  "block 32, stream, batch 1", "block 64, stream, batch 2", "block 32", "block 256",
     "lanes 8", "lanes 16", "vector 1"};
-static const char *const orders[] = {"random",     "ascending", "descending", "the same",    "few values",
-                                     "two values", "zeros",     "NaN",        "largest last"};
+static const char *const orders[] = {"random",     "ascending", "descending", "the same",     "few values",
+                                     "two values", "zeros",     "NaN",        "largest last", "by a hash"};
 
 typedef struct test_run {
     const kiln__driver *driver;
@@ -49,7 +49,7 @@ typedef struct drawn {
 
 static drawn draw(uint64_t seed, long index) {
     static const kiln_type types[] = {KILN_F32, KILN_F32, KILN_F16, KILN_BF16, KILN_I32, KILN_F64, KILN_I64, KILN_U8};
-    static const int64_t most[] = {40, 300, 3000, 20000}, most_chosen[] = {8, 8, 64, 600};
+    static const int64_t most[] = {40, 300, 3000, 20000}, most_chosen[] = {8, 8, 64, 600, 5000};
     fuzz_random r = {seed * 1000003 + (uint64_t)index};
     drawn c = {.type = types[fuzz_random_below(&r, (int64_t)COUNT(types))]};
     c.cols = 1 + fuzz_random_below(&r, most[fuzz_random_below(&r, (int64_t)COUNT(most))]);
@@ -79,6 +79,7 @@ static double value_of(const drawn *c, fuzz_random *r, int64_t column) {
     case 5: return uniform < 0.001 ? 7 : 2;
     case 6: return uniform < 0.01 ? 1 : uniform < 0.5 || !kiln__type_is_float(c->type) ? 0 : -0.0;
     case 7: return uniform < 0.1 && kiln__type_is_float(c->type) ? NAN : uniform < 0.15 ? wide : uniform * wide;
+    case 9: return (uint32_t)column * 0x9e3779b1u >> 16 & 7 ? (unsigned_type ? 200 : 900) + uniform : uniform;
     case 8: return column + 9 > c->cols ? wide : uniform;
     default: return (unsigned_type ? uniform : 2 * uniform - 1) * wide;
     }

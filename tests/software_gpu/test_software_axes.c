@@ -18,6 +18,7 @@
 #define COLUMNS "d = sum(x, axes = 0) - sum(x, axes = all)"
 #define WEIGHTS "d = sum(softmax(x), axes = 0)"
 #define BLOCKS "y = x / absmax(x, block = 32) + x / max(abs(x))"
+#define SCAN "y = cumsum(x)"
 #define LARGEST "y = topk(x, 3)"
 #define ALIKE "y = argtopk(where(x > 0, 1, 0), 3)" /* more of one value than there is room for */
 
@@ -159,6 +160,36 @@ static const struct {
      "        if (among == 0 && found <= room) {",
      "        if (true) {",
      {ALIKE, KILN_F32, 5, 600, false, 0},
+     NULL},
+    {"warps that scan before all have put down theirs",
+     "block 64, stream, batch 2",
+     "    kiln_block_barrier();\n#pragma unroll 1\n    for (int k = warp;",
+     "#pragma unroll 1\n    for (int k = warp;",
+     {SCAN, KILN_F32, 5, 3000, false, 0},
+     "which"},
+    {"warps that take what is before them too soon",
+     "block 64, registers",
+     "    kiln_block_barrier();\n#pragma unroll\n    for (int k = 0; k < N; ++k) {\n        parts[k]",
+     "#pragma unroll\n    for (int k = 0; k < N; ++k) {\n        parts[k]",
+     {SCAN, KILN_F32, 5, 600, false, 0},
+     "which"},
+    {"rounds that use the same slots",
+     "block 64, stream, batch 2",
+     "slots[turn % 2]",
+     "slots[0]",
+     {SCAN, KILN_F32, 5, 3000, false, 0},
+     "with no barrier between"},
+    {"rounds that begin anew",
+     "lanes 32, stream, batch 2",
+     "carried = V::combine(carried, totals[k]);",
+     "carried = totals[k];",
+     {SCAN, KILN_F32, 5, 3000, false, 0},
+     NULL},
+    {"a scan of a scan that does not go on from the one before",
+     "block 64, registers",
+     "            before.start(row, k);\n            parts[k]",
+     "            parts[k]",
+     {"y = cummax(cumsum(x))", KILN_F32, 5, 600, false, 0},
      NULL},
 };
 

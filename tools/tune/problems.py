@@ -111,6 +111,26 @@ def tensors_of(spec, kind, shape, reduced):
     return out
 
 
+def shape_of(r, where, elements, columns, of_neighbours):
+    """Of the space, and which of its axes are reduced."""
+    if where in ("row", "across", "block", "totals"):
+        cols = draw_size(r, *columns)
+        rows = max(1, elements // cols)
+        if where == "row" and r.random() < 0.15 and rows > 64:
+            return [8, rows // 8, cols], [2]
+        return [rows, cols], [1]
+    if where == "column":
+        cols = draw_size(r, *of_neighbours)
+        rows = max(1, elements // cols)
+        inner = min(rows, draw_size(r, 3, 100000))
+        return ([cols, rows], [0]) if r.random() < 0.3 else ([max(1, rows // inner), cols, inner], [1])
+    if where == "tall":
+        kept = draw_size(r, 2, 400)
+        return [max(1, elements // kept), kept], [0]
+    inner = draw_size(r, 24, 100000)
+    return [max(1, elements // inner), inner], [1]
+
+
 def begun_anywhere(r, tensors):
     """Their texts: of all with columns the rows at a pitch, or the first element behind where an access begins."""
     offset, pad = r.choice([(1, 0), (3, 0), (5, 0), (0, 1), (0, 8), (0, 24)])
@@ -131,23 +151,7 @@ def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHB
     kind = r.choices(["bf16", "f16", "f32", "f64"], [45, 22, 30, 3])[0]
     each = sum(type_size(k) * (sizes[0] > 1) for _, k, sizes in tensors_of(spec, kind, [2], [] if "=r" not in spec else []))
     elements = int(size / max(1, each))
-    if where in ("row", "across", "block", "totals"):
-        cols = draw_size(r, *columns)
-        shape, reduced = [max(1, elements // cols), cols], [1]
-        if where == "row" and r.random() < 0.15 and shape[0] > 64:
-            shape = [8, shape[0] // 8, cols]
-            reduced = [2]
-    elif where == "column":
-        cols = draw_size(r, *of_neighbours)
-        rows = max(1, elements // cols)
-        inner = min(rows, draw_size(r, 3, 100000))
-        shape, reduced = ([cols, rows], [0]) if r.random() < 0.3 else ([max(1, rows // inner), cols, inner], [1])
-    elif where == "tall":
-        kept = draw_size(r, 2, 400)
-        shape, reduced = [max(1, elements // kept), kept], [0]
-    else:
-        inner = draw_size(r, 24, 100000)
-        shape, reduced = [max(1, elements // inner), inner], [1]
+    shape, reduced = shape_of(r, where, elements, columns, of_neighbours)
     tensors = tensors_of(spec, kind, shape, reduced)
     texts = [tensor_text(name, k, sizes) for name, k, sizes in tensors]
     if anywhere and r.random() < anywhere:

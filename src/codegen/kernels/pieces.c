@@ -54,8 +54,30 @@ static const char *spell_reduce(const kiln__emitter *e, uint32_t phase) {
     return kiln__is_online(e, phase) ? "each_online" : "each_vector";
 }
 
+/* The scans that a pass makes as it goes over the row; NULL: none. */
+static const char *spell_scans(const kiln__emitter *e, uint32_t pass) {
+    const char *scans = "kiln_no_scan";
+    bool any = false;
+    for (uint32_t p = 0; p < pass && e->schedule->passes.scan_rounds; p++) {
+        if (!kiln__phase_scans(e->ir, p)) continue;
+        scans = kiln__spell(e, "kiln_scan_of<%s, kiln_phase%u>", scans, p);
+        any = true;
+    }
+    return any ? scans : NULL;
+}
+
+/* A pass that does with each vector what the body says; how: the staging's function where nothing is scanned. */
+static void emit_each(const kiln__emitter *e, uint32_t pass, const char *in, const char *how, const char *body) {
+    const char *scans = spell_scans(e, pass);
+    if (scans)
+        kiln__write(e, "%skiln_each_scanned<%s>(row, staging, %s);\n", in, scans, body);
+    else
+        kiln__write(e, "%sstaging.%s(row, %s);\n", in, how, body);
+}
+
 /* Before a pass that goes over the row once more: scans begin with what is before the thread. */
 static void emit_restart(const kiln__emitter *e, uint32_t pass, const char *in) {
+    if (e->schedule->passes.scan_rounds) return;
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (inst->op != KILN__OP_SCAN || inst->phase > pass || !e->element[i]) continue;
@@ -76,24 +98,19 @@ static const char *spell_together(const kiln__emitter *e, uint32_t i) {
     }
 }
 
-/* The largest of a row: what is known of them first, then those that may be among them, round by round. */
+static bool is_carried(const kiln__emitter *e, uint32_t order) {
+    for (uint32_t i = order; i < e->ir->count; i++)
+        if (kiln__is_put_down(e, i) && e->ir->insts[i].op == KILN__OP_SORTED && kiln__sorted_by(e, i) == order)
+            return true;
+    return false;
+}
+
 static void emit_choice(const kiln__emitter *e, uint32_t i, uint32_t pass, const char *in) {
-    const char *deeper = kiln__spell(e, "%s    ", in), *deepest = kiln__spell(e, "%s        ", in);
-    kiln__write(e, "%skiln_choosing<kiln_order%u> choosing%u;\n", in, i, i);
-    kiln__write(e, "%sif constexpr (choosing%u.looks) {\n", in, i);
-    emit_restart(e, pass, deeper);
-    kiln__write(e, "%skiln_values%u<kiln_looking<kiln_order%u>> looking;\n", deeper, i, i);
-    kiln__write(e, "%skiln_each_of_round(row, staging, 0, looking);\n", deeper);
-    kiln__write(e, "%schoosing%u.look(looking.taker.best);\n%s}\n", deeper, i, in);
-    kiln__write(e, "#pragma unroll 1\n%sfor (kiln_index step = 0; step < KILN_STEPS; step += KILN_ROUND) {\n", in);
-    kiln__write(e, "%sdo {\n", deeper);
-    emit_restart(e, pass, deepest);
-    kiln__write(e, "%schoosing%u.start();\n", deepest, i);
-    kiln__write(e, "%skiln_values%u<kiln_choosing<kiln_order%u> &> putting = {choosing%u};\n", deepest, i, i, i);
-    kiln__write(e, "%skiln_each_of_round(row, staging, step, putting);\n", deepest);
-    kiln__write(e, "%s} while (choosing%u.again());\n", deeper, i);
-    kiln__write(e, "%sif (KILN_ROUND < KILN_STEPS) choosing%u.make_room();\n%s}\n", deeper, i, in);
-    kiln__write(e, "%schoosing%u.sort();\n", in, i);
+    kiln__write(e, "%skiln_choosing<kiln_order%u> choosing%u(row);\n", in, i, i);
+    kiln__write(e, "%skiln_choose<kiln_values%u>(row, staging, choosing%u, [&] {\n", in, i, i);
+    emit_restart(e, pass, kiln__spell(e, "%s    ", in));
+    kiln__write(e, "%s});\n", in);
+    if (is_carried(e, i)) kiln__write(e, "%schoosing%u.settle();\n", in, i);
 }
 
 /* What blocks come to, and rows in order, whose columns are known before the pass. */
@@ -116,16 +133,15 @@ static void emit_blocks_before(const kiln__emitter *e, uint32_t pass, const char
 
 static void emit_pass(const kiln__emitter *e, uint32_t p, const char *in, const char *reduce) {
     emit_restart(e, p, in);
-    kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n%sstaging.%s(row, phase%u);\n", in, kiln__phase_type(e, p), p,
-                in, p, in, reduce, p);
+    kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n", in, kiln__phase_type(e, p), p, in, p);
+    emit_each(e, p, in, reduce, kiln__spell(e, "phase%u", p));
 }
 
 /* Outputs that need no reduction are stored by the pass that reduces. */
 static void emit_storing_pass(const kiln__emitter *e, uint32_t p, const char *in) {
-    kiln__write(e,
-                "%s%s phase%u;\n%sphase%u.clear();\n%skiln_stored stored = {phase%u};\n"
-                "%sstaging.each_vector(row, stored);\n",
-                in, kiln__phase_type(e, p), p, in, p, in, p, in);
+    kiln__write(e, "%s%s phase%u;\n%sphase%u.clear();\n%skiln_stored stored = {phase%u};\n", in, kiln__phase_type(e, p),
+                p, in, p, in, p);
+    emit_each(e, p, in, "each_vector", "stored");
 }
 
 void kiln__emit_reduce(const kiln__emitter *e, uint32_t p, const char *in) {
@@ -166,6 +182,8 @@ static void emit_passes(const kiln__emitter *e, uint32_t p, const char *in, cons
 
 void kiln__emit_phases(const kiln__emitter *e, const char *in, const char *all_reduce) {
     for (uint32_t p = 0; p < e->ir->phase_count; p = kiln__next_phase(e, p)) {
+        if (e->schedule->passes.scan_rounds && kiln__phase_scans(e->ir, p))
+            continue; /* with the passes that need them */
         if (kiln__phase_selects(e->ir, p)) {
             emit_passes(e, p, in, all_reduce);
             continue;
@@ -181,8 +199,8 @@ void kiln__emit_last_pass(const kiln__emitter *e, const char *in) {
     emit_blocks_before(e, e->ir->phase_count, in);
     if (e->schedule->passes.rematerialise) kiln__write(e, "%sstaging.rematerialise();\n", in);
     emit_restart(e, e->ir->phase_count, in);
-    kiln__write(e, "%skiln_finish finish;\n%sstaging.%s(row, finish);\n", in, in,
-                e->schedule->edges == KILN__EDGES_PEELED ? "finish" : "each_vector");
+    kiln__write(e, "%skiln_finish finish;\n", in);
+    emit_each(e, e->ir->phase_count, in, e->schedule->edges == KILN__EDGES_PEELED ? "finish" : "each_vector", "finish");
 }
 
 void kiln__emit_row_outputs(const kiln__emitter *e, const char *in, const char *condition) {

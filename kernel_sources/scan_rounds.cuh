@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Scans of rows whose vectors are dealt out to the ranks one by one, so that neighbours read what lies side by side.
+ * A pass goes over the row in rounds of KILN_BATCH vectors of each rank: what every vector comes to is scanned among
+ * the ranks, and then its elements follow one another from what is before it. */
+
+/* For each of the vectors what is before it in the block's part of the round; totals: what all ranks' come to. */
+template <class V, int N> KILN_DEVICE void kiln_scan_warps(V (&parts)[N], V (&totals)[N], int turn) {
+    constexpr int warps = KILN_THREADS_PER_ROW / 32;
+    __shared__ V slots[2][N][warps + 1];
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    V(&of_round)[N][warps + 1] = slots[turn % 2];
+#pragma unroll
+    for (int k = 0; k < N; ++k)
+        if (lane == 0) of_round[k][warp] = totals[k];
+    kiln_block_barrier();
+#pragma unroll 1
+    for (int k = warp; k < N; k += warps) {
+        V value, before;
+        value.clear();
+        if (lane < warps) value = of_round[k][lane];
+        value = kiln_scan_lanes<warps>(value, before);
+        if (lane < warps) of_round[k][lane] = before;
+        if (lane == 0) of_round[k][warps] = value;
+    }
+    kiln_block_barrier();
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        parts[k] = V::combine(of_round[k][warp], parts[k]);
+        totals[k] = of_round[k][warps];
+    }
+}
+
+/* For each of the vectors what is before it in the row; carried: what the rounds up to this one come to. */
+template <class V, int N> KILN_DEVICE void kiln_scan_round(V (&parts)[N], V &carried, int turn) {
+    constexpr int lanes = KILN_THREADS_PER_ROW < 32 ? KILN_THREADS_PER_ROW : 32;
+    constexpr kiln_u32 first = lanes == 32 ? 0xffffffffu : (1u << lanes % 32) - 1u;
+    const kiln_u32 of_row = first << (threadIdx.x % 32 / lanes * lanes);
+    V totals[N];
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        V before;
+        totals[k] = kiln_scan_lanes<lanes>(parts[k], before, of_row);
+        parts[k] = before;
+    }
+    if constexpr (KILN_THREADS_PER_ROW > 32) kiln_scan_warps(parts, totals, turn);
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        parts[k] = V::combine(carried, parts[k]);
+        carried = V::combine(carried, totals[k]);
+    }
+}
+
+struct kiln_no_scan {
+    KILN_MEMBER void clear() {}
+    template <class Staged> KILN_MEMBER void round(const kiln_row &, Staged &, kiln_index) {}
+    KILN_MEMBER void start(const kiln_row &, int) const {}
+};
+
+/* The scans of a phase, which may be of those before. */
+template <class Before, class Phase> struct kiln_scan_of {
+    Before before;
+    Phase carried, parts[KILN_BATCH];
+    int turn;
+    KILN_MEMBER void clear() {
+        before.clear();
+        carried.clear();
+        turn = 0;
+    }
+    template <class Staged> KILN_MEMBER void round(const kiln_row &row, Staged &staged, kiln_index step) {
+        before.round(row, staged, step);
+#pragma unroll
+        for (int k = 0; k < KILN_BATCH; ++k) {
+            const kiln_index col = kiln_column(row, step + k);
+            parts[k].clear();
+            if (step + k >= KILN_ROW_STEPS(row) || !kiln_inside(row, col, step + k)) continue;
+            before.start(row, k);
+            parts[k].vector(row, staged[k], col, kiln_span(row, col, step + k));
+        }
+        kiln_scan_round(parts, carried, turn++);
+    }
+    KILN_MEMBER void start(const kiln_row &row, int k) const {
+        before.start(row, k);
+        parts[k].start(row);
+    }
+};
+
+template <class Staged, class Scan, class Body>
+KILN_DEVICE void kiln_each_of_scanned(const kiln_row &row, Staged &staged, kiln_index step, Scan &scan, Body &body) {
+    scan.round(row, staged, step);
+#pragma unroll
+    for (int k = 0; k < KILN_BATCH; ++k) {
+        const kiln_index col = kiln_column(row, step + k);
+        if (step + k >= KILN_ROW_STEPS(row) || !kiln_inside(row, col, step + k)) continue;
+        scan.start(row, k);
+        body.vector(row, staged[k], col, kiln_span(row, col, step + k));
+    }
+}
+
+/* A pass over the row. */
+template <class Scan, class Body>
+KILN_DEVICE void kiln_each_scanned(const kiln_row &row, kiln_staging &staging, Body &body) {
+    Scan scan;
+    scan.clear();
+#if KILN_STREAMS
+#pragma unroll 1
+    for (kiln_index step = 0; step < KILN_ROW_STEPS(row); step += KILN_BATCH) {
+        kiln_staged staged[KILN_BATCH];
+        kiln_stream::load<false>(row, step, staged);
+        kiln_each_of_scanned(row, staged, step, scan, body);
+    }
+#else
+    kiln_each_of_scanned(row, staging.staged, 0, scan, body);
+#endif
+}
