@@ -25,7 +25,9 @@ template <class T> KILN_DEVICE T &kiln_carried(int place, int at) {
     return reinterpret_cast<T *>(kiln_row_memory(place))[at];
 }
 /* Of those that are chosen, which columns they are. */
-template <class Order> KILN_DEVICE kiln_u32 &kiln_chosen(int at) { return kiln_carried<kiln_u32>(Order::whose, at); }
+template <class Order> KILN_DEVICE kiln_u32 &kiln_chosen(int at) {
+    return kiln_carried<kiln_u32>(Order::columns_at, at);
+}
 template <class Key> struct kiln_shared_state { /* of a choice */
     Key floor;
     int count; /* of what is put down */

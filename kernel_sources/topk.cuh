@@ -9,23 +9,24 @@
  *   row is gone over again. Room have the columns that a hash of their numbers admits, so that the smaller values do
  * not fill it wherever in the row they are.
  *
- * A row that stays nowhere is gone over in rounds of KILN_ROUND steps, each as often as it takes while it is near. */
+ * A row that is not staged is gone over in rounds of KILN_ROUND steps, each as often as it takes while it is near. */
 
-/* A value's key and its column, or what else tells equal ones apart: the larger stands first. */
-template <class Key> struct kiln_standing { /* of 64 bits */
+/* A value's key and its column, or what else tells equal ones apart: of two values the one that comes first is larger.
+ */
+template <class Key> struct kiln_composite { /* of 64 bits */
     Key key;
     kiln_u64 behind;
-    static KILN_MEMBER kiln_standing of(Key key, kiln_u32 column) { return {key, ~column}; }
+    static KILN_MEMBER kiln_composite of(Key key, kiln_u32 column) { return {key, ~column}; }
     KILN_MEMBER Key get() const { return key; }
-    KILN_MEMBER bool operator>(const kiln_standing &b) const {
+    KILN_MEMBER bool operator>(const kiln_composite &b) const {
         return key > b.key || (key == b.key && behind > b.behind);
     }
 };
-template <> struct kiln_standing<kiln_u32> {
+template <> struct kiln_composite<kiln_u32> {
     kiln_u64 all;
-    static KILN_MEMBER kiln_standing of(kiln_u32 key, kiln_u32 column) { return {(kiln_u64)key << 32 | ~column}; }
+    static KILN_MEMBER kiln_composite of(kiln_u32 key, kiln_u32 column) { return {(kiln_u64)key << 32 | ~column}; }
     KILN_MEMBER kiln_u32 get() const { return (kiln_u32)(all >> 32); }
-    KILN_MEMBER bool operator>(const kiln_standing &b) const { return all > b.all; }
+    KILN_MEMBER bool operator>(const kiln_composite &b) const { return all > b.all; }
 };
 
 /* So many groups of a row's threads, or twice as many, until there are enough. */
@@ -34,9 +35,9 @@ KILN_DEVICE constexpr int kiln_groups(int groups, int enough) {
 }
 
 /* The largest value of a thread. */
-template <class Order> struct kiln_looking {
+template <class Order> struct kiln_thread_maximum {
     typename Order::value best;
-    KILN_MEMBER kiln_looking() : best(kiln_order<typename Order::value>::least()) {}
+    KILN_MEMBER kiln_thread_maximum() : best(kiln_order<typename Order::value>::least()) {}
     template <int N> KILN_MEMBER void take(const typename Order::value (&v)[N], kiln_index, const kiln_span &span) {
 #pragma unroll
         for (int j = 0; j < N; ++j)
@@ -48,24 +49,25 @@ template <class Order> struct kiln_choosing {
     typedef typename Order::value value;
     typedef kiln_order<value> order;
     typedef typename order::key key;
-    typedef kiln_standing<key> standing;
+    typedef kiln_composite<key> composite;
     typedef kiln_sorting<Order> sorting;
     static constexpr int first = Order::first, most = Order::columns, threads = KILN_THREADS_PER_ROW;
     static_assert(threads % 4 == 0 && (KILN_ROUND == KILN_STEPS || most >= KILN_COLS || most >= 2 * first + 2), "");
 
     static constexpr int groups = kiln_groups(threads < 32 ? 1 : threads / 32, first > 1 ? 2 * first : 4),
                          lanes = threads / groups;
-    /* Not of so few columns that they may as well be sorted, nor for as many values as there are groups. */
+    /* Whether the first floor is from groups: not of so few columns that they may as well be sorted, nor for more
+     * values than there are groups. */
     static constexpr bool looks = first <= groups && groups <= most && KILN_COLS > 2 * groups;
 
-    key floor;         /* none of those that are wanted is below it ... */
-    value floor_value; /* ... or below that, which NaN is not */
-    kiln_u32 last;     /* of those at the floor, none is behind this column */
-    kiln_u32 among;    /* bits of a column's hash: those that have any are left out for now */
-    bool exact;        /* only what may be among them is put down; else some of what is at the floor besides */
-    int kept;          /* put down by rounds before */
+    key floor;            /* none of those that are wanted is below it ... */
+    value floor_value;    /* ... or below that, which NaN is not */
+    kiln_u32 last;        /* of those at the floor, none is behind this column */
+    kiln_u32 sample_mask; /* of a column's hash: those with any of these bits are left out for now */
+    bool exact;           /* only what may be among them is put down; else some of what is at the floor besides */
+    int kept;             /* put down by rounds before */
 
-    KILN_MEMBER kiln_choosing(const kiln_row &row) : among(0), exact(false), kept(0) {
+    KILN_MEMBER kiln_choosing(const kiln_row &row) : sample_mask(0), exact(false), kept(0) {
         raise(0, 0xffffffffu);
         floor_value = order::least();
         if (!looks && KILN_END > most) admit((float)KILN_END * KILN_ROUND, (float)KILN_STEPS);
@@ -75,12 +77,12 @@ template <class Order> struct kiln_choosing {
         return *reinterpret_cast<kiln_shared_state<key> *>(kiln_row_memory(Order::state));
     }
     /* Where the numbers of values in their order will be. */
-    static KILN_MEMBER standing *standings() { return &kiln_carried<standing>(Order::numbers, 0); }
+    static KILN_MEMBER composite *composites() { return &kiln_carried<composite>(Order::numbers, 0); }
     static KILN_MEMBER key key_at(int at) { return kiln_key_of(sorting::values()[at]); }
 
     /* How many of `count`, or of as many as make whole fours, stand before each of a thread's own. */
     template <int OWN>
-    static KILN_MEMBER void count_before(int (&before)[OWN], const standing (&mine)[OWN], int count) {
+    static KILN_MEMBER void count_before(int (&before)[OWN], const composite (&mine)[OWN], int count) {
 #pragma unroll
         for (int k = 0; k < OWN; ++k) before[k] = 0;
 #pragma unroll 1
@@ -88,25 +90,30 @@ template <class Order> struct kiln_choosing {
 #pragma unroll
             for (int j = 0; j < 4; ++j)
 #pragma unroll
-                for (int k = 0; k < OWN; ++k) before[k] += standings()[i + j] > mine[k];
+                for (int k = 0; k < OWN; ++k) before[k] += composites()[i + j] > mine[k];
     }
+
+    /* Multiplicative hashing (Knuth, The Art of Computer Programming 6.4), by 2^32 over the golden ratio. */
+    static constexpr kiln_u32 hash_bits = 0xffffu;
+    static KILN_MEMBER kiln_u32 hash_of(kiln_u32 column) { return column * 0x9e3779b1u >> 16; }
 
     /* So few of values / of values that half of the room is enough for them. */
     KILN_MEMBER void admit(float values, float of) {
-        for (among = 0; values > of * (most / 2) && among < 0xffffu; of *= 2) among = 2 * among + 1;
-        exact |= among != 0;
+        for (sample_mask = 0; values > of * (most / 2) && sample_mask < hash_bits; of *= 2)
+            sample_mask = 2 * sample_mask + 1;
+        exact |= sample_mask != 0;
     }
     KILN_MEMBER void raise(key to, kiln_u32 column) {
         floor = to;
         floor_value = order::value(to);
         last = column;
     }
-    /* Called: so that it is nowhere computed where it is not asked for. */
-    static KILN_CALL bool stands(value v, kiln_u32 column, key floor, kiln_u32 last) {
+    /* Called, so that the compiler does not compute it where nobody asks. */
+    static KILN_CALL bool reaches(value v, kiln_u32 column, key floor, kiln_u32 last) {
         const key k = kiln_key_of(v);
         return k > floor || (k == floor && column <= last);
     }
-    KILN_MEMBER bool stands(value v, kiln_u32 column) const { return stands(v, column, floor, last); }
+    KILN_MEMBER bool reaches(value v, kiln_u32 column) const { return reaches(v, column, floor, last); }
 
     /* What the threads have looked at. */
     KILN_MEMBER void look(value best) {
@@ -114,10 +121,10 @@ template <class Order> struct kiln_choosing {
 #pragma unroll
         for (int mask = 1; mask < lanes; mask *= 2)
             best = kiln_maximum(best, kiln_shuffle(best, mask, kiln_lanes_in_order()));
-        if (rank % lanes == 0) standings()[rank / lanes] = standing::of(kiln_key_of(best), rank);
+        if (rank % lanes == 0) composites()[rank / lanes] = composite::of(kiln_key_of(best), rank);
         kiln_order_barrier();
         if (rank < groups) {
-            const standing mine[1] = {standings()[rank]};
+            const composite mine[1] = {composites()[rank]};
             int before[1];
             count_before(before, mine, groups);
             if (before[0] == first - 1) state().floor = mine[0].get();
@@ -141,7 +148,7 @@ template <class Order> struct kiln_choosing {
         if (exact)
 #pragma unroll
             for (int j = 0; j < N; ++j)
-                if (((column + j) * 0x9e3779b1u >> 16 & among) || !stands(v[j], column + j)) taken &= ~(1u << j);
+                if ((hash_of(column + j) & sample_mask) || !reaches(v[j], column + j)) taken &= ~(1u << j);
         if (taken == 0) return;
         int at = atomicAdd(&state().count, __popc(taken));
 #pragma unroll
@@ -159,16 +166,16 @@ template <class Order> struct kiln_choosing {
     KILN_MEMBER bool again() {
         kiln_order_barrier();
         const int found = state().count, there = found < most ? found : most;
-        if (among == 0 && found <= most) {
+        if (sample_mask == 0 && found <= most) {
             kept = found;
             return false;
         }
         kiln_order_barrier();
         exact = true;
         if (there > first && rises(there))
-            admit((float)found * (among + 1) * first, (float)there);
+            admit((float)found * (sample_mask + 1) * first, (float)there);
         else
-            among >>= 2;
+            sample_mask >>= 2; /* four times as many */
         return true;
     }
     /* To the last one that is wanted of as many as are there, if that stands before the floor. */
@@ -192,7 +199,7 @@ template <class Order> struct kiln_choosing {
             const value v = at < kept ? sorting::values()[at] : value(0);
             const kiln_u32 column = at < kept ? kiln_chosen<Order>(at) : 0;
             kiln_order_barrier();
-            if (at >= kept || !stands(v, column)) continue;
+            if (at >= kept || !reaches(v, column)) continue;
             const int to = atomicAdd(&state().count, 1);
             sorting::values()[to] = v;
             kiln_chosen<Order>(to) = column;
@@ -203,14 +210,14 @@ template <class Order> struct kiln_choosing {
 
     /* Each thread has so many of those that are there, and counts what stands before them. */
     template <int OWN> static KILN_MEMBER void sort_by_counting(int count) {
-        standing mine[OWN];
+        composite mine[OWN];
         int before[OWN];
 #pragma unroll
         for (int k = 0; k < OWN; ++k) {
             const int at = kiln_rank() + k * threads;
-            mine[k] = standing::of(0, 0xffffffffu); /* behind all others */
-            if (at < count) mine[k] = standing::of(key_at(at), kiln_chosen<Order>(at));
-            if (at < (count + 3) / 4 * 4) standings()[at] = mine[k];
+            mine[k] = composite::of(0, 0xffffffffu); /* behind all others */
+            if (at < count) mine[k] = composite::of(key_at(at), kiln_chosen<Order>(at));
+            if (at < (count + 3) / 4 * 4) composites()[at] = mine[k];
         }
         kiln_order_barrier();
         count_before(before, mine, count);
@@ -246,7 +253,7 @@ template <class Order> struct kiln_choosing {
 
     /* Of a column that may be among those that are chosen, what else is wanted of it. */
     template <class T> KILN_MEMBER void carry(int place, value v, kiln_index col, T carried) const {
-        if (v < floor_value || !stands(v, (kiln_u32)col)) return;
+        if (v < floor_value || !reaches(v, (kiln_u32)col)) return;
         const kiln_number *const numbers = sorting::numbers(sorting::turns);
         for (int i = 0; i < first && i < kept; ++i)
             if (kiln_chosen<Order>(numbers[i]) == (kiln_u32)col) kiln_carried<T>(place, numbers[i]) = carried;
@@ -273,18 +280,18 @@ template <template <class> class Values, class Order, class Restart>
 KILN_DEVICE void kiln_choose(const kiln_row &row, kiln_staging &staging, kiln_choosing<Order> &choosing,
                              const Restart &restart) {
     if constexpr (kiln_choosing<Order>::looks) {
-        Values<kiln_looking<Order>> looking;
+        Values<kiln_thread_maximum<Order>> looking;
         restart();
         kiln_each_of_round(row, staging, 0, looking);
-        choosing.look(looking.taker.best);
+        choosing.look(looking.consumer.best);
     }
 #pragma unroll 1
     for (kiln_index step = 0; step < KILN_STEPS; step += KILN_ROUND) {
         do {
-            Values<kiln_choosing<Order> &> putting = {choosing};
+            Values<kiln_choosing<Order> &> appending = {choosing};
             choosing.start();
             restart();
-            kiln_each_of_round(row, staging, step, putting);
+            kiln_each_of_round(row, staging, step, appending);
         } while (choosing.again());
         if (KILN_ROUND < KILN_STEPS) choosing.make_room();
     }

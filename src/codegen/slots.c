@@ -7,12 +7,12 @@
 static void emit_head(const kiln__emitter *e, uint32_t i) {
     const uint32_t order = kiln__sorted_by(e, i);
     const bool reduces = e->ir->insts[i].op == KILN__OP_BLOCK_REDUCE, chooses = kiln__chooses(e, i);
-    const char *what = reduces   ? kiln__spell(e, "kiln_block%u reduces", i)
-                       : chooses ? "the largest are chosen of"
-                                 : "is sorted";
-    kiln__write(e, "/* What %s. */\n%sstruct kiln_values%u {\n", what, chooses ? "template <class Taker> " : "", i);
+    const char *what = "is sorted";
+    if (reduces) what = kiln__spell(e, "kiln_block%u reduces", i);
+    if (chooses) what = "the largest are chosen of";
+    kiln__write(e, "/* What %s. */\n%sstruct kiln_values%u {\n", what, chooses ? "template <class Consumer> " : "", i);
     if (chooses)
-        kiln__write(e, "    Taker taker;\n");
+        kiln__write(e, "    Consumer consumer;\n");
     else if (kiln__chooses(e, order))
         kiln__write(e, "    const kiln_choosing<kiln_order%u> &choosing;\n", order);
 }
@@ -30,7 +30,8 @@ static void emit_block_loop(kiln__emitter *e, uint32_t i) {
                     kiln__spell_value(e, e->ir->insts[i].args[0]));
     else
         kiln__emit_put_down(e, i);
-    kiln__write(e, "        }\n%s    }\n};\n\n", kiln__chooses(e, i) ? "        taker.take(keys, col, span);\n" : "");
+    kiln__write(e, "        }\n%s    }\n};\n\n",
+                kiln__chooses(e, i) ? "        consumer.take(keys, col, span);\n" : "");
 }
 
 void kiln__emit_block_loops(kiln__emitter *e) {

@@ -149,6 +149,7 @@ typedef struct kiln__slots_plan {
     int row_bytes; /* of those of each of a block's rows; 0: it has one row */
     int64_t round; /* vectors of a thread that a row's largest values are chosen of at a time: all steps, or those that
                       are loaded together; 0: none are chosen */
+    bool ends_in_round; /* outputs of columns are of the first round's alone */
 } kiln__slots_plan;
 
 /* What of a kernel is compiled where it is used, and what once, as a function that is called: by the next, less is. */
@@ -347,8 +348,8 @@ int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int6
  * the columns that they are of and what the row's threads tell each other, and first keys and columns in place of
  * numbers. */
 typedef struct kiln__order_room {
-    int64_t columns;                      /* values that there is room for: all, or more than are chosen */
-    int64_t numbers, whose, state, bytes; /* where these begin behind the values, and bytes of all */
+    int64_t columns;                           /* values that there is room for: all, or more than are chosen */
+    int64_t numbers, columns_at, state, bytes; /* where these begin behind the values, and bytes of all */
 } kiln__order_room;
 kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32_t order);
 /* Lanes of a warp that share a block of so many columns. */

@@ -54,8 +54,8 @@ kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32
                              .numbers = bytes_in_order(ir, columns, order)};
     const int64_t numbers = 2 * in_sixteens(room.columns * (int64_t)sizeof(uint16_t));
     const int64_t counted = kiln__least(kiln__divide_up(room.columns, 4) * 4, 2 * KILN__MOST_THREADS);
-    room.whose = room.numbers + kiln__greatest(numbers, chosen ? in_sixteens(counted * standing) : 0);
-    room.state = room.whose + (chosen ? in_sixteens(room.columns * (int64_t)sizeof(uint32_t)) : 0);
+    room.columns_at = room.numbers + kiln__greatest(numbers, chosen ? in_sixteens(counted * standing) : 0);
+    room.state = room.columns_at + (chosen ? in_sixteens(room.columns * (int64_t)sizeof(uint32_t)) : 0);
     room.bytes = room.state + (chosen ? 16 : 0);
     return room;
 }
@@ -163,6 +163,16 @@ static int64_t round_of(const kiln__given *g, const kiln__schedule *s) {
     return batches ? kiln__least(s->batch, s->steps) : s->steps;
 }
 
+static bool ends_in_round(const kiln__problem *problem, const kiln__schedule *s, int64_t round) {
+    bool all = round > 0 && round < s->steps && s->edges == KILN__EDGES_ALIGNED;
+    for (int o = 0; o < problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[problem->input_count + o];
+        const int64_t columns = operand->first ? operand->first : problem->cols;
+        all = all && (!operand->per_element || columns <= round * s->team.threads_per_row * s->vector_width);
+    }
+    return all;
+}
+
 bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const bool lanes = s->team.group == KILN__GROUP_LANES && suits_lanes(g);
     const bool alone = (s->team.group == KILN__GROUP_BLOCK || lanes) && s->split.chunks == 1 && !s->row.persistent;
@@ -184,6 +194,7 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
                                       .bytes = (int)(bytes - offset),
                                       .row_bytes = lanes ? (int)row : 0,
                                       .round = round_of(g, s)};
+    s->row.slots.ends_in_round = ends_in_round(g->problem, s, s->row.slots.round);
     s->staging.bytes = (int)bytes;
     return true;
 }

@@ -157,7 +157,7 @@ static const struct {
      NULL},
     {"rounds that forget what is left to go over again",
      "block 32, stream, batch 1",
-     "        if (among == 0 && found <= room) {",
+     "        if (sample_mask == 0 && found <= most) {",
      "        if (true) {",
      {ALIKE, KILN_F32, 5, 600, false, 0},
      NULL},

@@ -200,7 +200,11 @@ void kiln__emit_last_pass(const kiln__emitter *e, const char *in) {
     if (e->schedule->passes.rematerialise) kiln__write(e, "%sstaging.rematerialise();\n", in);
     emit_restart(e, e->ir->phase_count, in);
     kiln__write(e, "%skiln_finish finish;\n", in);
-    emit_each(e, e->ir->phase_count, in, e->schedule->edges == KILN__EDGES_PEELED ? "finish" : "each_vector", "finish");
+    if (kiln__slots_plan_of(e->schedule)->ends_in_round)
+        kiln__write(e, "%skiln_each_of_round(row, staging, 0, finish);\n", in);
+    else
+        emit_each(e, e->ir->phase_count, in, e->schedule->edges == KILN__EDGES_PEELED ? "finish" : "each_vector",
+                  "finish");
 }
 
 void kiln__emit_row_outputs(const kiln__emitter *e, const char *in, const char *condition) {
