@@ -25,6 +25,10 @@ echo "== conversions from and to 8-bit floats"
 echo "== NaN, empty rows and ties"
 "$build/tests/gpu_rules" || failed=1
 
+echo "== blocks, order, scans and places"
+"$build/tests/gpu_blocks" || failed=1
+"$build/tests/gpu_topk" || failed=1
+
 echo "== more than 2^31 elements"
 "$build/tests/gpu_large" || failed=1
 
@@ -47,6 +51,8 @@ for tool in memcheck racecheck synccheck; do
     # Random cases draw the schedules that only huge rows have: clusters, grids, persistent groups.
     "$sanitizer" --tool "$tool" --error-exitcode 99 --target-processes all "$build/tests/gpu_fuzz" --seed 9 --cases 120 \
         --jobs 1 || status=$?
+    "$sanitizer" --tool "$tool" --error-exitcode 99 "$build/tests/gpu_topk" --seed 9 --cases 60 || status=$?
+    "$sanitizer" --tool "$tool" --error-exitcode 99 "$build/tests/gpu_blocks" --seed 9 --cases 60 || status=$?
     if [ "$status" -ne 0 ]; then
         echo "$tool: failed with status $status"
         failed=1
