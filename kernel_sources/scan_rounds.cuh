@@ -50,29 +50,35 @@ template <class V, int N> KILN_DEVICE void kiln_scan_round(V (&parts)[N], V &car
     }
 }
 
+/* Whether vector number k behind the step, of `count`, has a column of the row. */
+KILN_DEVICE bool kiln_is_scanned(const kiln_row &row, kiln_index col, kiln_index step, int k, int count) {
+    return k < count && step + k < KILN_ROW_STEPS(row) && kiln_inside(row, col, step + k);
+}
+
 struct kiln_no_scan {
     KILN_MEMBER void clear() {}
-    template <class Staged> KILN_MEMBER void round(const kiln_row &, Staged &, kiln_index) {}
+    KILN_MEMBER void round(const kiln_row &, kiln_staged *, kiln_index, int) {}
     KILN_MEMBER void start(const kiln_row &, int) const {}
 };
 
 /* The scans of a phase, which may be of those before. */
 template <class Before, class Phase> struct kiln_scan_of {
     Before before;
-    Phase carried, parts[KILN_BATCH];
+    Phase carried, parts[KILN_SCANNED];
     int turn;
     KILN_MEMBER void clear() {
         before.clear();
         carried.clear();
         turn = 0;
     }
-    template <class Staged> KILN_MEMBER void round(const kiln_row &row, Staged &staged, kiln_index step) {
-        before.round(row, staged, step);
+    /* Of the vectors that begin with the step, so many at most. */
+    KILN_MEMBER void round(const kiln_row &row, kiln_staged *staged, kiln_index step, int count) {
+        before.round(row, staged, step, count);
 #pragma unroll
-        for (int k = 0; k < KILN_BATCH; ++k) {
+        for (int k = 0; k < KILN_SCANNED; ++k) {
             const kiln_index col = kiln_column(row, step + k);
             parts[k].clear();
-            if (step + k >= KILN_ROW_STEPS(row) || !kiln_inside(row, col, step + k)) continue;
+            if (!kiln_is_scanned(row, col, step, k, count)) continue;
             before.start(row, k);
             parts[k].vector(row, staged[k], col, kiln_span(row, col, step + k));
         }
@@ -84,15 +90,21 @@ template <class Before, class Phase> struct kiln_scan_of {
     }
 };
 
-template <class Staged, class Scan, class Body>
-KILN_DEVICE void kiln_each_of_scanned(const kiln_row &row, Staged &staged, kiln_index step, Scan &scan, Body &body) {
-    scan.round(row, staged, step);
+/* Those that are loaded together, from the step on. */
+template <class Scan, class Body>
+KILN_DEVICE void kiln_each_of_scanned(const kiln_row &row, kiln_staged (&staged)[KILN_BATCH], kiln_index step,
+                                      Scan &scan, Body &body) {
 #pragma unroll
-    for (int k = 0; k < KILN_BATCH; ++k) {
-        const kiln_index col = kiln_column(row, step + k);
-        if (step + k >= KILN_ROW_STEPS(row) || !kiln_inside(row, col, step + k)) continue;
-        scan.start(row, k);
-        body.vector(row, staged[k], col, kiln_span(row, col, step + k));
+    for (int first = 0; first < KILN_BATCH; first += KILN_SCANNED) {
+        const int count = KILN_BATCH - first;
+        scan.round(row, staged + first, step + first, count);
+#pragma unroll
+        for (int k = 0; k < KILN_SCANNED; ++k) {
+            const kiln_index col = kiln_column(row, step + first + k);
+            if (!kiln_is_scanned(row, col, step + first, k, count)) continue;
+            scan.start(row, k);
+            body.vector(row, staged[first + k], col, kiln_span(row, col, step + first + k));
+        }
     }
 }
 

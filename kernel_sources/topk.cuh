@@ -160,9 +160,9 @@ template <class Order> struct kiln_choosing {
             at += taken >> j & 1;
         }
     }
-    /* Once more where something was left out. That comes to an end: among those that are there, the ones of earlier
-     * rounds are half at most, so that where a hash admits all more than are wanted stand at the floor, and it rises;
-     * where it does not rise the hash admits more. */
+    /* Once more where something was left out. That comes to an end: of those that are there at most half are of earlier
+     * rounds, so that where the hash admits all more than are wanted are new, and the floor rises beyond the last of
+     * these; where it does not rise the hash admits more. */
     KILN_MEMBER bool again() {
         kiln_order_barrier();
         const int found = state().count, there = found < most ? found : most;
@@ -172,10 +172,12 @@ template <class Order> struct kiln_choosing {
         }
         kiln_order_barrier();
         exact = true;
-        if (there > first && rises(there))
+        if (there > first && rises(there)) {
+            if (KILN_ROUND < KILN_STEPS && kept > 0) drop();
             admit((float)found * (sample_mask + 1) * first, (float)there);
-        else
+        } else {
             sample_mask >>= 2; /* four times as many */
+        }
         return true;
     }
     /* To the last one that is wanted of as many as are there, if that stands before the floor. */
@@ -188,10 +190,8 @@ template <class Order> struct kiln_choosing {
         if (higher) raise(to, column);
         return higher;
     }
-    /* For the next round: those that stand are moved to the front. */
-    KILN_MEMBER void make_room() {
-        if (kept <= most / 2 || kept <= first) return kiln_order_barrier();
-        rises(kept);
+    /* Of what rounds before have put down, what reaches the floor is moved to the front. */
+    KILN_MEMBER void drop() {
         if (kiln_rank() == 0) state().count = 0;
 #pragma unroll 1
         for (int begin = 0; begin < kept; begin += threads) {
@@ -205,7 +205,14 @@ template <class Order> struct kiln_choosing {
             kiln_chosen<Order>(to) = column;
         }
         kiln_order_barrier();
-        kept = first;
+        kept = state().count;
+        kiln_order_barrier();
+    }
+    /* For the next round, half at least. */
+    KILN_MEMBER void make_room() {
+        if (kept <= most / 2 || kept <= first) return kiln_order_barrier();
+        rises(kept);
+        drop();
     }
 
     /* Each thread has so many of those that are there, and counts what stands before them. */

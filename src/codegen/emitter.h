@@ -33,6 +33,7 @@ typedef struct kiln__emitter {
     bool *needed;       /* per instruction: scratch of one function */
     bool *exact;        /* per needed instruction: what is under 2^-126 beside 1 is not to become 0 */
     kiln__inst_list *reductions; /* of each phase */
+    bool *scans;                 /* of each pass, per phase: its loop needs scans of that phase */
     kiln__kept kept;             /* values that a pass keeps for later ones ... */
     uint32_t pass;               /* ... and the pass whose loop is written: a phase, or that of the outputs */
     /* Inputs that stay with the row: all, those of the row's own, those that all rows share; outputs that have columns.
@@ -170,6 +171,8 @@ void kiln__need_outputs(kiln__emitter *e);
 void kiln__need_block(kiln__emitter *e, uint32_t inst);
 /* Whether each column adds to a value of all rows. */
 bool kiln__adds_columns(const kiln__inst *inst);
+/* Whether the loop of a pass, once it was written, needs the scans of a phase. */
+bool kiln__scans_in(const kiln__emitter *e, uint32_t pass, uint32_t phase);
 
 /* ---- order.c ---- */
 

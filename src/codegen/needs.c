@@ -112,6 +112,18 @@ static void need_nothing(kiln__emitter *e) {
     memset(e->exact, 0, e->ir->count * sizeof *e->exact);
 }
 
+bool kiln__scans_in(const kiln__emitter *e, uint32_t pass, uint32_t phase) {
+    return e->scans[pass * e->ir->phase_count + phase];
+}
+
+static void note_scans(const kiln__emitter *e) {
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (inst->op != KILN__OP_SCAN || !e->needed[i] || !e->element[i]) continue;
+        e->scans[e->pass * e->ir->phase_count + e->ir->insts[inst->args[1]].phase - 1] = true;
+    }
+}
+
 void kiln__need_phase(kiln__emitter *e, uint32_t phase) {
     const kiln__inst_list *list = &e->reductions[phase];
     need_nothing(e);
@@ -124,6 +136,7 @@ void kiln__need_phase(kiln__emitter *e, uint32_t phase) {
         e->exact[value] |= inst->op != KILN__OP_REDUCE_SUM || !kiln__is_shifted_exp(e->ir, value);
     }
     trace_exact(e);
+    note_scans(e);
 }
 
 void kiln__need_outputs(kiln__emitter *e) {
@@ -141,6 +154,7 @@ void kiln__need_outputs(kiln__emitter *e) {
         e->exact[inst->args[0]] = true;
     }
     trace_exact(e);
+    note_scans(e);
 }
 
 void kiln__need_block(kiln__emitter *e, uint32_t inst) {

@@ -220,7 +220,7 @@ static void emit_phase_of_row(const kiln__emitter *e, uint32_t phase) {
     emit_vectors(e, phase);
     emit_combine(e, phase, state);
     emit_shuffle(e, phase, state);
-    if (e->schedule->passes.scan_rounds && kiln__phase_scans(e->ir, phase)) emit_start(e, phase);
+    if (e->schedule->passes.scanned && kiln__phase_scans(e->ir, phase)) emit_start(e, phase);
 }
 
 static void emit_phase_of_rows(const kiln__emitter *e, uint32_t phase, const char *state) {

@@ -152,7 +152,7 @@ static const char *layout_part(const kiln__schedule *s) {
 
 static void emit_scan(const kiln__emitter *e) {
     emit_part(e, "scan.cuh");
-    if (e->schedule->passes.scan_rounds) return; /* their part comes behind the staging */
+    if (e->schedule->passes.scanned) return; /* their part comes behind the staging */
     emit_part(e, e->rows_in_vectors                             ? "scan_columns.cuh"
                  : e->schedule->team.group == KILN__GROUP_LANES ? "scan_lanes.cuh"
                                                                 : "scan_block.cuh");
@@ -195,8 +195,9 @@ static void emit_staging(const kiln__emitter *e) {
     kiln__emit_staged(e);
     if (streams) emit_part(e, "stream.cuh");
     emit_part(e, staging_part(s));
-    if (s->passes.scan_rounds) {
-        kiln__write(e, "#define KILN_STREAMS %d\n", s->staging.kind == KILN__STAGING_NONE);
+    if (s->passes.scanned) {
+        kiln__write(e, "#define KILN_STREAMS %d\n#define KILN_SCANNED %d\n", s->staging.kind == KILN__STAGING_NONE,
+                    s->passes.scanned);
         emit_part(e, "scan_rounds.cuh");
     }
     kiln__write(e, "\n");
@@ -349,8 +350,9 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
     unsigned char *first = kiln__arena_alloc(&arena, count + 1, sizeof *first);
     uint32_t *numbers = kiln__arena_alloc(&arena, ir->count + 1, sizeof *numbers);
     kiln__inst_list *reductions = kiln__arena_alloc(&arena, ir->phase_count + 1, sizeof *reductions);
+    bool *scans = kiln__arena_alloc(&arena, (size_t)(ir->phase_count + 1) * ir->phase_count + 1, sizeof *scans);
     *out = NULL;
-    if (flags && first && numbers && reductions) {
+    if (flags && first && numbers && reductions && scans) {
         kiln__emitter e = {
             .ir = ir, .problem = problem, .schedule = schedule, .arguments = arguments, .programmatic = programmatic};
         e.out = &text;
@@ -363,6 +365,7 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         e.folded = flags + 4 * count;
         e.centre = flags + 5 * count;
         e.reductions = reductions;
+        e.scans = scans;
         e.kept = (kiln__kept){flags + 6 * count, first, 0};
         describe_problem(&e);
         list_operands(&e);

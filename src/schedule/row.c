@@ -9,7 +9,7 @@
 #include "schedule/build.h"
 
 #define NO_PHASE (-2)     /* no tensor's columns lie side by side */
-#define SCANNED_VECTORS 4 /* of a thread that reads its row again: they exchange once */
+#define SCANNED_VECTORS 4 /* of a thread: their totals are scanned among a block's warps at once */
 
 /* ---- vectors, and what is staged ---- */
 
@@ -116,6 +116,13 @@ static bool set_team(const kiln__given *g, const kiln__pins *point, kiln__schedu
 
 /* ---- where it stays ---- */
 
+/* Totals of the vectors that a block's warps scan at once, in two rounds, and what all of them come to. */
+static int64_t scan_bytes(const kiln__ir *ir, const kiln__schedule *s, int64_t value_bytes) {
+    int64_t values = 0;
+    for (uint32_t i = 0; i < ir->count; i++) values += ir->insts[i].op == KILN__OP_REDUCE_BEFORE;
+    return 2 * s->passes.scanned * (s->team.threads / 32 + 1) * kiln__divide_up(values * value_bytes, 16) * 16;
+}
+
 /* Of static shared memory: what a row's warps exchange, every other row or pass beside the one before it; of clusters
  * what those of a block and then its blocks do, where they are many. */
 static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__schedule *s) {
@@ -129,7 +136,7 @@ static int64_t exchange_bytes(const kiln__ir *ir, bool persistent, const kiln__s
     }
     const int64_t bytes =
         places * (persistent ? 2 : kiln__schedule_turns(s)) * kiln__divide_up(values * (wide ? 8 : 4), 16) * 16;
-    return kiln__greatest(bytes, KILN__ROW_STATIC_BYTES);
+    return kiln__greatest(bytes + scan_bytes(ir, s, wide ? 8 : 4), KILN__ROW_STATIC_BYTES);
 }
 
 /* How much of the row stays in shared memory, and whether a group goes through several rows. What does not stay is read
@@ -206,7 +213,7 @@ static void peel(const kiln__given *g, kiln__schedule *s) {
     const int least = 2 * s->vector_width; /* a thread for each single element; of fewer columns all may be single */
     const bool peels = s->edges == KILN__EDGES_MASKED && s->staging.kind == KILN__STAGING_REGISTERS &&
                        !g->traits.finds_columns && !kiln__needs_slots(g->problem) && !g->problem->lengths &&
-                       !s->passes.scan_rounds;
+                       !s->passes.scanned;
     if (!peels || kiln__least(s->team.threads_per_row, g->problem->cols) < least) return;
     if (s->team.threads_per_row > 512 || s->steps * s->vector_width > 72) return;
     s->edges = KILN__EDGES_PEELED;
@@ -235,9 +242,10 @@ static void set_scans(const kiln__given *g, const kiln__pins *point, kiln__sched
     const bool staged = point->staging == KILN__STAGING_REGISTERS || point->staging == KILN__STAGING_NONE;
     const bool alone = point->rows_per_block <= 1 && point->cluster <= 1 && point->group != KILN__GROUP_GRID;
     const bool waits = kiln__needs_slots(g->problem) || g->problem->across;
-    s->passes.scan_rounds =
+    const bool passes =
         s->passes.scans && staged && alone && !waits && g->problem->cols > 1 && !has_user_combine(g->ir);
-    s->passes.ordered &= !s->passes.scan_rounds;
+    s->passes.scanned = passes ? SCANNED_VECTORS : 0;
+    s->passes.ordered &= !passes;
 }
 
 bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
@@ -245,7 +253,7 @@ bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedu
     if (!kiln__row_set_vectors(g, point->vector_width, s)) return false;
     const int bytes = kiln__row_stage(g->problem, s);
     if (!set_team(g, point, s) || !set_staging(g, point, bytes, s)) return false;
-    kiln__schedule_batch(point, s->passes.scan_rounds ? SCANNED_VECTORS : usual_batch(s), s);
+    kiln__schedule_batch(point, s->passes.scanned ? SCANNED_VECTORS : usual_batch(s), s);
     prefetch_invariants(g, s);
     kiln__schedule_split(g->ir, point->splits, s);
     kiln__row_finish(g, point, s);

@@ -102,11 +102,12 @@ typedef enum kiln__online_pass {
 typedef struct kiln__passes {
     int online; /* this phase is reduced together with the next one; -1: none is */
     kiln__online_pass online_pass;
-    bool ordered;         /* a user's combine: columns are combined in their order */
-    bool selects;         /* a phase's pass is repeated */
-    bool scans;           /* each thread has what is before it: a block has the row */
-    bool scan_rounds;     /* in each pass anew, so that a thread's vectors need not be neighbours */
-    bool one_launch;      /* has all passes over a row: of selections and scans */
+    bool ordered;    /* a user's combine: columns are combined in their order */
+    bool selects;    /* a phase's pass is repeated */
+    bool scans;      /* each thread has what is before it: a block has the row */
+    int scanned;     /* vectors of a thread that a pass scans together, in each pass anew, so that a thread's need not
+                      * be neighbours; 0: phases of their own scan */
+    bool one_launch; /* has all passes over a row: of selections and scans */
     bool rematerialise;   /* the last pass computes again what the passes before computed of the row */
     bool stores;          /* the pass that reduces stores outputs of columns, too: there is no last one */
     int keep_weight;      /* registers: values that take so many instructions are kept for later passes; 0: none is */

@@ -58,8 +58,8 @@ static const char *spell_reduce(const kiln__emitter *e, uint32_t phase) {
 static const char *spell_scans(const kiln__emitter *e, uint32_t pass) {
     const char *scans = "kiln_no_scan";
     bool any = false;
-    for (uint32_t p = 0; p < pass && e->schedule->passes.scan_rounds; p++) {
-        if (!kiln__phase_scans(e->ir, p)) continue;
+    for (uint32_t p = 0; p < pass && e->schedule->passes.scanned; p++) {
+        if (!kiln__scans_in(e, pass, p)) continue;
         scans = kiln__spell(e, "kiln_scan_of<%s, kiln_phase%u>", scans, p);
         any = true;
     }
@@ -77,7 +77,7 @@ static void emit_each(const kiln__emitter *e, uint32_t pass, const char *in, con
 
 /* Before a pass that goes over the row once more: scans begin with what is before the thread. */
 static void emit_restart(const kiln__emitter *e, uint32_t pass, const char *in) {
-    if (e->schedule->passes.scan_rounds) return;
+    if (e->schedule->passes.scanned) return;
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (inst->op != KILN__OP_SCAN || inst->phase > pass || !e->element[i]) continue;
@@ -182,8 +182,7 @@ static void emit_passes(const kiln__emitter *e, uint32_t p, const char *in, cons
 
 void kiln__emit_phases(const kiln__emitter *e, const char *in, const char *all_reduce) {
     for (uint32_t p = 0; p < e->ir->phase_count; p = kiln__next_phase(e, p)) {
-        if (e->schedule->passes.scan_rounds && kiln__phase_scans(e->ir, p))
-            continue; /* with the passes that need them */
+        if (e->schedule->passes.scanned && kiln__phase_scans(e->ir, p)) continue; /* with the passes that need them */
         if (kiln__phase_selects(e->ir, p)) {
             emit_passes(e, p, in, all_reduce);
             continue;
