@@ -11,22 +11,24 @@ template <class V, int N> KILN_DEVICE void kiln_scan_warps(V (&parts)[N], V (&to
     V(&of_round)[N][warps + 1] = slots[turn % 2];
 #pragma unroll
     for (int k = 0; k < N; ++k)
-        if (lane == 0) of_round[k][warp] = totals[k];
+        if (lane == 0) of_round[k][warp].copy(totals[k]);
     kiln_block_barrier();
 #pragma unroll 1
     for (int k = warp; k < N; k += warps) {
         V value, before;
         value.clear();
-        if (lane < warps) value = of_round[k][lane];
+        if (lane < warps) value.copy(of_round[k][lane]);
         value = kiln_scan_lanes<warps>(value, before);
-        if (lane < warps) of_round[k][lane] = before;
-        if (lane == 0) of_round[k][warps] = value;
+        if (lane < warps) of_round[k][lane].copy(before);
+        if (lane == 0) of_round[k][warps].copy(value);
     }
     kiln_block_barrier();
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-        parts[k] = V::combine(of_round[k][warp], parts[k]);
-        totals[k] = of_round[k][warps];
+        V before;
+        before.copy(of_round[k][warp]);
+        parts[k] = V::combine(before, parts[k]);
+        totals[k].copy(of_round[k][warps]);
     }
 }
 

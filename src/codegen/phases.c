@@ -216,7 +216,7 @@ static void emit_phase_of_row(const kiln__emitter *e, uint32_t phase) {
     kiln__write(e, "    static constexpr bool ordered = %s;\n", is_ordered(e, phase) ? "true" : "false");
     emit_exchange(e, phase);
     emit_fields(e, phase);
-    if (e->problem->any_shape) emit_copy(e, phase, state);
+    if (e->problem->any_shape || e->schedule->passes.scanned) emit_copy(e, phase, state);
     emit_vectors(e, phase);
     emit_combine(e, phase, state);
     emit_shuffle(e, phase, state);
