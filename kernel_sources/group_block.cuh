@@ -4,6 +4,11 @@
 KILN_DEVICE int kiln_rank() { return threadIdx.x; }
 KILN_DEVICE kiln_i64 kiln_row_index() { return kiln_block() / KILN_SPLITS; }
 
+/* The warp's lanes that work on the row. */
+KILN_DEVICE kiln_u32 kiln_lanes_of_row() { return 0xffffffffu; }
+
+KILN_DEVICE void kiln_row_barrier() { kiln_block_barrier(); }
+
 /* Every thread gets the combination of all threads' values, combined in the order of the threads. Each phase has
  * slots of its own (V is a type of its own), and so has every other row, so one barrier is enough. */
 template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, int turn = 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Scans: a rank's columns are neighbours, so that what is before them in the row is what ranks before it come to. */
+/* Scans among the lanes of a warp. */
 
 /* The combination of COUNT neighbouring lanes' values, in the order of the lanes; before: of those before the lane. */
 template <int COUNT, class V> KILN_DEVICE V kiln_scan_lanes(V value, V &before, kiln_u32 lanes = 0xffffffffu) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Scans of rows that a block works on. */
+/* Scans of rows that a block works on, by a phase: a rank's columns are neighbours, so that what is before them in the
+ * row is what the ranks before it come to. */
 
 /* Every thread gets the combination of the values of the threads before it: of their warps, then of their lanes. */
 template <class V> KILN_EXCHANGE V kiln_all_before(const V &value) {

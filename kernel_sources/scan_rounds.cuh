@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Scans of rows whose vectors are dealt out to the ranks one by one, so that neighbours read what lies side by side.
- * A pass goes over the row in rounds of KILN_BATCH vectors of each rank: what every vector comes to is scanned among
+ * A pass goes over the row in rounds of KILN_SCANNED vectors of each rank: what every vector comes to is scanned among
  * the ranks, and then its elements follow one another from what is before it. */
 
 /* For each of the vectors what is before it in the block's part of the round; totals: what all ranks' come to. */
@@ -35,13 +35,11 @@ template <class V, int N> KILN_DEVICE void kiln_scan_warps(V (&parts)[N], V (&to
 /* For each of the vectors what is before it in the row; carried: what the rounds up to this one come to. */
 template <class V, int N> KILN_DEVICE void kiln_scan_round(V (&parts)[N], V &carried, int turn) {
     constexpr int lanes = KILN_THREADS_PER_ROW < 32 ? KILN_THREADS_PER_ROW : 32;
-    constexpr kiln_u32 first = lanes == 32 ? 0xffffffffu : (1u << lanes % 32) - 1u;
-    const kiln_u32 of_row = first << (threadIdx.x % 32 / lanes * lanes);
     V totals[N];
 #pragma unroll
     for (int k = 0; k < N; ++k) {
         V before;
-        totals[k] = kiln_scan_lanes<lanes>(parts[k], before, of_row);
+        totals[k] = kiln_scan_lanes<lanes>(parts[k], before, kiln_lanes_of_row());
         parts[k] = before;
     }
     if constexpr (KILN_THREADS_PER_ROW > 32) kiln_scan_warps(parts, totals, turn);

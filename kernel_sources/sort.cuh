@@ -6,21 +6,10 @@
 
 typedef unsigned short kiln_number;
 
-/* Shared memory of the row, of which a block may have several, and the threads that have the row. */
+/* Shared memory of the row, of which a block may have several. */
 KILN_DEVICE unsigned char *kiln_row_memory(int place) {
     return kiln_shared + place + (int)threadIdx.x / KILN_THREADS_PER_ROW * KILN_ROW_BYTES;
 }
-KILN_DEVICE kiln_u32 kiln_lanes_in_order() {
-    constexpr kiln_u32 first = KILN_THREADS_PER_ROW >= 32 ? 0xffffffffu : (1u << KILN_THREADS_PER_ROW % 32) - 1u;
-    return first << (threadIdx.x % 32 / KILN_THREADS_PER_ROW * KILN_THREADS_PER_ROW);
-}
-KILN_DEVICE void kiln_order_barrier() {
-    if constexpr (KILN_THREADS_PER_ROW > 32)
-        kiln_block_barrier();
-    else
-        __syncwarp(kiln_lanes_in_order());
-}
-
 template <class T> KILN_DEVICE T &kiln_carried(int place, int at) {
     return reinterpret_cast<T *>(kiln_row_memory(place))[at];
 }
@@ -28,10 +17,6 @@ template <class T> KILN_DEVICE T &kiln_carried(int place, int at) {
 template <class Order> KILN_DEVICE kiln_u32 &kiln_chosen(int at) {
     return kiln_carried<kiln_u32>(Order::columns_at, at);
 }
-template <class Key> struct kiln_shared_state { /* of a choice */
-    Key floor;
-    int count; /* of what is put down */
-};
 
 /* Whether a stands before b, wherever they were. NaN is the largest. */
 template <bool DESCENDING, class V> KILN_DEVICE bool kiln_precedes(V a, V b) {
@@ -97,14 +82,14 @@ template <class Order> struct kiln_sorting {
     static KILN_MEMBER void sort(int count) {
         const int begin = least(kiln_rank() * share, count), end = least(begin + share, count);
         int turn = 0;
-        kiln_order_barrier();
+        kiln_row_barrier();
         insert(numbers(0), begin, end);
 #pragma unroll 1
         for (int run = share; run < columns; run *= 2, ++turn) {
-            kiln_order_barrier();
+            kiln_row_barrier();
             merge(numbers(turn), numbers(turn + 1), run, begin, end, count);
         }
-        kiln_order_barrier();
+        kiln_row_barrier();
     }
 };
 

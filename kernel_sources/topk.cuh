@@ -9,7 +9,8 @@
  *   row is gone over again. Room have the columns that a hash of their numbers admits, so that the smaller values do
  * not fill it wherever in the row they are.
  *
- * A row that is not staged is gone over in rounds of KILN_ROUND steps, each as often as it takes while it is near. */
+ * A row that is not staged is gone over in rounds of KILN_ROUND steps, the vectors that are loaded together, each as
+ * often as it takes while it is near. */
 
 /* A value's key and its column, or what else tells equal ones apart: of two values the one that comes first is larger.
  */
@@ -27,6 +28,12 @@ template <> struct kiln_composite<kiln_u32> {
     static KILN_MEMBER kiln_composite of(kiln_u32 key, kiln_u32 column) { return {(kiln_u64)key << 32 | ~column}; }
     KILN_MEMBER kiln_u32 get() const { return (kiln_u32)(all >> 32); }
     KILN_MEMBER bool operator>(const kiln_composite &b) const { return all > b.all; }
+};
+
+/* What the row's threads tell each other. */
+template <class Key> struct kiln_choice {
+    Key floor;
+    int count; /* of what is put down */
 };
 
 /* So many groups of a row's threads, or twice as many, until there are enough. */
@@ -73,8 +80,8 @@ template <class Order> struct kiln_choosing {
         if (!looks && KILN_END > most) admit((float)KILN_END * KILN_ROUND, (float)KILN_STEPS);
     }
 
-    static KILN_MEMBER kiln_shared_state<key> &state() {
-        return *reinterpret_cast<kiln_shared_state<key> *>(kiln_row_memory(Order::state));
+    static KILN_MEMBER kiln_choice<key> &state() {
+        return *reinterpret_cast<kiln_choice<key> *>(kiln_row_memory(Order::state));
     }
     /* Where the numbers of values in their order will be. */
     static KILN_MEMBER composite *composites() { return &kiln_carried<composite>(Order::numbers, 0); }
@@ -120,23 +127,23 @@ template <class Order> struct kiln_choosing {
         const int rank = kiln_rank();
 #pragma unroll
         for (int mask = 1; mask < lanes; mask *= 2)
-            best = kiln_maximum(best, kiln_shuffle(best, mask, kiln_lanes_in_order()));
+            best = kiln_maximum(best, kiln_shuffle(best, mask, kiln_lanes_of_row()));
         if (rank % lanes == 0) composites()[rank / lanes] = composite::of(kiln_key_of(best), rank);
-        kiln_order_barrier();
+        kiln_row_barrier();
         if (rank < groups) {
             const composite mine[1] = {composites()[rank]};
             int before[1];
             count_before(before, mine, groups);
             if (before[0] == first - 1) state().floor = mine[0].get();
         }
-        kiln_order_barrier();
+        kiln_row_barrier();
         raise(state().floor, 0xffffffffu);
     }
 
     /* Before the vectors are gone over, and when they have been: whether they are again. */
     KILN_MEMBER void start() {
         if (kiln_rank() == 0) state().count = kept;
-        kiln_order_barrier();
+        kiln_row_barrier();
     }
     /* Those of a vector take one addition to what the row's threads share. */
     template <int N> KILN_MEMBER void take(const value (&v)[N], kiln_index col, const kiln_span &span) {
@@ -164,13 +171,13 @@ template <class Order> struct kiln_choosing {
      * rounds, so that where the hash admits all more than are wanted are new, and the floor rises beyond the last of
      * these; where it does not rise the hash admits more. */
     KILN_MEMBER bool again() {
-        kiln_order_barrier();
+        kiln_row_barrier();
         const int found = state().count, there = found < most ? found : most;
         if (sample_mask == 0 && found <= most) {
             kept = found;
             return false;
         }
-        kiln_order_barrier();
+        kiln_row_barrier();
         exact = true;
         if (there > first && rises(there)) {
             if (KILN_ROUND < KILN_STEPS && kept > 0) drop();
@@ -185,7 +192,7 @@ template <class Order> struct kiln_choosing {
         const int number = last_wanted(there);
         const key to = key_at(number);
         const kiln_u32 column = kiln_chosen<Order>(number);
-        kiln_order_barrier();
+        kiln_row_barrier();
         const bool higher = to > floor || (to == floor && column < last);
         if (higher) raise(to, column);
         return higher;
@@ -198,19 +205,19 @@ template <class Order> struct kiln_choosing {
             const int at = begin + kiln_rank();
             const value v = at < kept ? sorting::values()[at] : value(0);
             const kiln_u32 column = at < kept ? kiln_chosen<Order>(at) : 0;
-            kiln_order_barrier();
+            kiln_row_barrier();
             if (at >= kept || !reaches(v, column)) continue;
             const int to = atomicAdd(&state().count, 1);
             sorting::values()[to] = v;
             kiln_chosen<Order>(to) = column;
         }
-        kiln_order_barrier();
+        kiln_row_barrier();
         kept = state().count;
-        kiln_order_barrier();
+        kiln_row_barrier();
     }
     /* For the next round, half at least. */
     KILN_MEMBER void make_room() {
-        if (kept <= most / 2 || kept <= first) return kiln_order_barrier();
+        if (kept <= most / 2 || kept <= first) return kiln_row_barrier();
         rises(kept);
         drop();
     }
@@ -226,15 +233,15 @@ template <class Order> struct kiln_choosing {
             if (at < count) mine[k] = composite::of(key_at(at), kiln_chosen<Order>(at));
             if (at < (count + 3) / 4 * 4) composites()[at] = mine[k];
         }
-        kiln_order_barrier();
+        kiln_row_barrier();
         count_before(before, mine, count);
-        kiln_order_barrier();
+        kiln_row_barrier();
 #pragma unroll
         for (int k = 0; k < OWN; ++k) {
             const int at = kiln_rank() + k * threads;
             if (at < count) sorting::numbers(sorting::turns)[before[k]] = (kiln_number)at;
         }
-        kiln_order_barrier();
+        kiln_row_barrier();
     }
     static KILN_CALL void sort_many(int count) {
         if (count <= 2 * threads)
@@ -269,14 +276,11 @@ template <class Order> struct kiln_choosing {
 
 /* Goes over the vectors of the round that begins with the step. */
 template <class Body>
-KILN_DEVICE void kiln_each_of_round(const kiln_row &row, kiln_staging &staging, kiln_index first, Body &body) {
+KILN_DEVICE void kiln_each_of_round(const kiln_row &row, kiln_staging &staging, kiln_index step, Body &body) {
 #if KILN_ROUND < KILN_STEPS
-#pragma unroll 1
-    for (kiln_index step = first; step < first + KILN_ROUND; step += KILN_BATCH) {
-        kiln_staged staged[KILN_BATCH];
-        kiln_stream::load<false>(row, step, staged);
-        kiln_stream::each_loaded<false>(row, step, staged, body);
-    }
+    kiln_staged staged[KILN_BATCH];
+    kiln_stream::load<false>(row, step, staged);
+    kiln_stream::each_loaded<false>(row, step, staged, body);
 #else
     staging.each_vector(row, body);
 #endif

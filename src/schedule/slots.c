@@ -49,12 +49,12 @@ static int64_t bytes_in_order(const kiln__ir *ir, int64_t columns, uint32_t inst
 
 kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32_t order) {
     const bool chosen = ir->insts[order].u.order.first;
-    const int standing = kiln__ctype_bytes(ir->insts[ir->insts[order].args[0]].type) > 4 ? 16 : 8;
+    const int composite = kiln__ctype_bytes(ir->insts[ir->insts[order].args[0]].type) > 4 ? 16 : 8;
     kiln__order_room room = {.columns = values_in_order(ir, columns, order),
                              .numbers = bytes_in_order(ir, columns, order)};
     const int64_t numbers = 2 * in_sixteens(room.columns * (int64_t)sizeof(uint16_t));
     const int64_t counted = kiln__least(kiln__divide_up(room.columns, 4) * 4, 2 * KILN__MOST_THREADS);
-    room.columns_at = room.numbers + kiln__greatest(numbers, chosen ? in_sixteens(counted * standing) : 0);
+    room.columns_at = room.numbers + kiln__greatest(numbers, chosen ? in_sixteens(counted * composite) : 0);
     room.state = room.columns_at + (chosen ? in_sixteens(room.columns * (int64_t)sizeof(uint32_t)) : 0);
     room.bytes = room.state + (chosen ? 16 : 0);
     return room;

@@ -80,8 +80,8 @@ static double value_of(const drawn *c, fuzz_random *r, int64_t column) {
     case 5: return uniform < 0.001 ? 7 : 2;
     case 6: return uniform < 0.01 ? 1 : uniform < 0.5 || !kiln__type_is_float(c->type) ? 0 : -0.0;
     case 7: return uniform < 0.1 && kiln__type_is_float(c->type) ? NAN : uniform < 0.15 ? wide : uniform * wide;
-    case 9: return (uint32_t)column * 0x9e3779b1u >> 16 & 7 ? (unsigned_type ? 200 : 900) + uniform : uniform;
     case 8: return column + 9 > c->cols ? wide : uniform;
+    case 9: return (uint32_t)column * 0x9e3779b1u >> 16 & 7 ? (unsigned_type ? 200 : 900) + uniform : uniform;
     default: return (unsigned_type ? uniform : 2 * uniform - 1) * wide;
     }
 }

@@ -94,7 +94,7 @@ static const char *spell_together(const kiln__emitter *e, uint32_t i) {
     switch ((int)e->ir->insts[i].op) {
     case KILN__OP_BLOCK_REDUCE: return kiln__spell(e, "kiln_reduce_slots<kiln_block%u>()", i);
     case KILN__OP_ORDER: return kiln__spell(e, "kiln_sort<kiln_order%u>(KILN_END)", i);
-    default: return "kiln_order_barrier()";
+    default: return "kiln_row_barrier()";
     }
 }
 
