@@ -102,7 +102,7 @@ static bool put(kiln__disk *disk, const kiln__key *key, const char *suffix, cons
     if (folder < 0) return false;
     size_t size = 0;
     uint8_t *bytes = kiln__entry_encode(key, entry, &size);
-    bool done = bytes != NULL && kiln__disk_make_room(disk, (int64_t)size) &&
+    bool done = bytes != NULL && kiln__disk_make_room(disk, key, (int64_t)size) &&
                 kiln__folder_publish(disk, folder, name, bytes, size, true);
     free(bytes);
     close(folder);

@@ -205,6 +205,11 @@ void kiln__folder_name(unsigned number, char sub[16]) {
         strcpy(sub, KILN__RECORDS);
 }
 
+unsigned kiln__folder_number(const kiln__key *key) {
+    const char sub[3] = {key->hex[0], key->hex[1], '\0'};
+    return (unsigned)strtoul(sub, NULL, 16);
+}
+
 void kiln__folder_walk_one(kiln__disk *disk, const char *sub, kiln__file_visitor *visit, void *user) {
     int fd = kiln__folder_open(disk, sub, false);
     if (fd >= 0) walk_folder(fd, sub, visit, user);

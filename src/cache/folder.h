@@ -75,15 +75,16 @@ kiln_status kiln__folder_walk(kiln__disk *disk, kiln__file_visitor *visit, void 
 /* The folders below, by number: those of entries, and of records. */
 enum { KILN__FOLDER_COUNT = 257 };
 void kiln__folder_name(unsigned number, char sub[16]);
+unsigned kiln__folder_number(const kiln__key *key);
 /* The same as kiln__folder_walk, of one of them. */
 void kiln__folder_walk_one(kiln__disk *disk, const char *sub, kiln__file_visitor *visit, void *user);
 
 /* Whether a file that lives for a moment is so old, or so far in the future, that its writer must be dead. */
 bool kiln__folder_is_stale(kiln__file_kind kind, const struct stat *status);
 
-/* Removes least recently used entries where size bytes more would pass the limit: as many as a step's time allows, the
- * rest when there is more to put. False where size bytes never fit. */
-bool kiln__disk_make_room(kiln__disk *disk, int64_t size);
+/* Before an entry of so many bytes is put: removes least recently used ones where it would pass the limit, as many as a
+ * step's time allows, the rest when there is more to put. False where size bytes never fit. */
+bool kiln__disk_make_room(kiln__disk *disk, const kiln__key *key, int64_t size);
 
 /* Whether files of the kind count among the entries: pruning removes what was used least recently of them. */
 static inline bool kiln__folder_is_entry(kiln__file_kind kind) {

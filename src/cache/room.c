@@ -20,16 +20,18 @@
 #include "cache/census.h"
 
 #define RECORD "sizes"
-#define NANOSECONDS INT64_C(1000000000)
+#define SECOND INT64_C(1000000000)    /* nanoseconds */
 #define MOST_BYTES ((int64_t)1 << 50) /* of a folder: their sum fits */
-enum { accounts_format = 1, settling_seconds = 2, least_listed = 4, least_removed = 8, most_fruitless = 4, share = 8 };
+enum { accounts_format = 2, least_listed = 4, least_removed = 8, most_fruitless = 4, share = 8 };
+
+/* What an account has in the place of a time of modification. */
+enum { NEVER_LISTED = -1, PUT_INTO = -2 };
 
 /* A folder's files as they were listed. */
 typedef struct account {
-    int64_t
-        changed;    /* the folder's time of modification, in nanoseconds; 0: it is not there; -1: it was never listed */
-    int64_t listed; /* the time then, in seconds */
-    int64_t stale;  /* when a leftover in it may be removed */
+    int64_t changed; /* the folder's time of modification, in nanoseconds; 0: it was not there; or a state below */
+    int64_t listed;  /* the time then, in nanoseconds */
+    int64_t stale;   /* when a leftover in it may be removed, in seconds */
     int64_t bytes;
     int64_t oldest; /* last use of what was used least recently, or earlier; INT64_MAX: nothing can be removed */
 } account;
@@ -43,16 +45,21 @@ typedef struct kiln__accounts {
 typedef struct step {
     kiln__disk *disk;
     accounts *all;
-    int64_t now, deadline_ms;
+    int64_t now; /* in nanoseconds */
+    int64_t deadline_ms;
     int removed, listed;
     int fruitless; /* folders whose turn it was not */
 } step;
 
-static int64_t monotonic_ms(void) {
+static int64_t nanoseconds(struct timespec time) { return (int64_t)time.tv_sec * SECOND + time.tv_nsec; }
+
+static int64_t clock_time(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    clock_gettime(clock, &now);
+    return nanoseconds(now);
 }
+
+static int64_t monotonic_ms(void) { return clock_time(CLOCK_MONOTONIC) / 1000000; }
 
 static bool is_over(const step *s) { return monotonic_ms() >= s->deadline_ms; }
 
@@ -62,7 +69,7 @@ static bool may_go_on(const step *s) {
 }
 
 static int64_t time_of(const struct stat *status) {
-    const int64_t time = (int64_t)status->st_mtim.tv_sec * NANOSECONDS + status->st_mtim.tv_nsec;
+    const int64_t time = nanoseconds(status->st_mtim);
     return time > 0 ? time : 1;
 }
 
@@ -76,7 +83,7 @@ static accounts *load(kiln__disk *disk) {
         known = all->of[i].bytes >= 0 && all->of[i].bytes <= MOST_BYTES;
     if (known) return all;
     *all = (accounts){.format = accounts_format};
-    for (int i = 0; i < KILN__FOLDER_COUNT; i++) all->of[i] = (account){.changed = -1, .oldest = INT64_MAX};
+    for (int i = 0; i < KILN__FOLDER_COUNT; i++) all->of[i] = (account){.changed = NEVER_LISTED, .oldest = INT64_MAX};
     return all;
 }
 
@@ -86,11 +93,19 @@ static int64_t sum(const accounts *all) {
     return bytes;
 }
 
-/* Whether the folder may hold other files than its account says. Times of modification are coarse: what was listed
- * within moments of a change is listed once more when nothing can have come in the same moment. */
+/* How far apart changes must be to have different times of modification. File systems keep whole seconds, tenths or
+ * hundredths of them, at times every other one; Linux counts ticks, of 10 ms at most. */
+static int64_t granularity(int64_t time) {
+    int64_t unit = SECOND;
+    while (unit > SECOND / 100 && time % unit != 0) unit /= 10;
+    return 2 * unit;
+}
+
+/* Whether the folder may hold other files than its account says: what was listed within moments of a change is listed
+ * once more, for something may have come in the same moment. */
 static bool is_outdated(const account *a, int64_t changed, int64_t now) {
-    const bool unsettled = changed > 0 && a->listed - changed / NANOSECONDS < settling_seconds;
-    return a->changed != changed || now >= a->stale || (unsettled && now - a->listed >= settling_seconds);
+    const bool unsettled = changed > 0 && a->listed - changed < granularity(changed);
+    return a->changed != changed || now / SECOND >= a->stale || unsettled;
 }
 
 static int64_t changed_at(int root, const char *sub) {
@@ -111,7 +126,6 @@ static kiln__census list(step *s, int i, const char *sub, int64_t changed) {
                    .bytes = census.bytes < MOST_BYTES ? census.bytes : MOST_BYTES,
                    .oldest = count > 0 ? files[0].used : INT64_MAX};
     s->listed++;
-    s->all->next = (i + 1) % KILN__FOLDER_COUNT;
     return census;
 }
 
@@ -134,12 +148,13 @@ static measured measure(step *s, int root) {
         const int64_t changed = changed_at(root, sub);
         if (!is_outdated(&s->all->of[i], changed, s->now)) continue;
         if (s->listed >= least_listed && is_over(s)) {
-            if (s->all->of[i].changed < 0) return PARTS_UNKNOWN;
+            if (s->all->of[i].changed == NEVER_LISTED) return PARTS_UNKNOWN;
             result = OUTDATED;
             continue;
         }
         kiln__census census = list(s, i, sub, changed);
         kiln__text_free(&census.files);
+        s->all->next = (i + 1) % KILN__FOLDER_COUNT;
     }
     return result;
 }
@@ -202,12 +217,21 @@ static void evict(step *s, int root, int64_t target) {
     }
 }
 
-static void prune_step(kiln__disk *disk, int64_t limit, int64_t size) {
+/* What is put now counts before its folder is listed again. */
+static void count_put(account *a, int64_t size) {
+    if (a->changed == NEVER_LISTED) return;
+    a->changed = PUT_INTO;
+    if (a->bytes < MOST_BYTES - size) a->bytes += size;
+}
+
+static void prune_step(kiln__disk *disk, const kiln__key *key, int64_t limit, int64_t size) {
     if (disk->account == NULL) disk->account = load(disk);
     int root = disk->account != NULL ? kiln__folder_open(disk, NULL, false) : -1;
     if (root < 0) return;
-    step s = {
-        .disk = disk, .all = disk->account, .now = (int64_t)time(NULL), .deadline_ms = monotonic_ms() + disk->step_ms};
+    step s = {.disk = disk,
+              .all = disk->account,
+              .now = clock_time(CLOCK_REALTIME),
+              .deadline_ms = monotonic_ms() + disk->step_ms};
     const measured found = measure(&s, root);
     const int64_t target = limit - limit / 8 - size; /* not just below the limit: the next put would prune again */
     if (found != PARTS_UNKNOWN && sum(s.all) > limit - size) evict(&s, root, target > 0 ? target : 0);
@@ -216,13 +240,14 @@ static void prune_step(kiln__disk *disk, int64_t limit, int64_t size) {
     if (s.removed > 0)
         kiln__log(&disk->logger, KILN_LOG_INFO, "pruned %d entries of the disk cache '%s', which may have %lld bytes",
                   s.removed, disk->path, (long long)limit);
+    count_put(&s.all->of[kiln__folder_number(key)], size);
     if (s.listed > 0) kiln__disk_record_put(disk, RECORD, s.all, sizeof *s.all);
     close(root);
 }
 
 /* Measured again only when a part of what was free has been put by us. Others put meanwhile: the part is so small that
  * dozens of writers together stay below the limit. */
-bool kiln__disk_make_room(kiln__disk *disk, int64_t size) {
+bool kiln__disk_make_room(kiln__disk *disk, const kiln__key *key, int64_t size) {
     const int64_t limit = disk->max_bytes < 0 ? INT64_MAX / 2 : disk->max_bytes;
     if (size > limit) {
         kiln__disk_tell(disk, true, "the disk cache '%s' may have %lld bytes, and a kernel needs %lld: it is not kept",
@@ -230,7 +255,7 @@ bool kiln__disk_make_room(kiln__disk *disk, int64_t size) {
         return false;
     }
     if (atomic_fetch_sub(&disk->room, size) >= size || atomic_flag_test_and_set(&disk->pruning)) return true;
-    prune_step(disk, limit, size);
+    prune_step(disk, key, limit, size);
     atomic_flag_clear(&disk->pruning);
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cache's size: the least recently used goes first, whoever passes the limit prunes, what the dead left is swept.
- */
+ * With an argument on a file system that keeps times of modification by so many milliseconds. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +19,21 @@
 
 #include "cache/folder.h"
 #include "support/cache_fixture.h"
+
+/* The linker puts them in the places of fstat and fstatat. */
+int __real_fstat(int file, struct stat *status);
+int __real_fstatat(int folder, const char *name, struct stat *status, int flags);
+int __wrap_fstat(int file, struct stat *status);
+int __wrap_fstatat(int folder, const char *name, struct stat *status, int flags);
+static int64_t granularity = 1; /* in nanoseconds */
+static int coarsened(int code, struct stat *status) {
+    if (code == 0) status->st_mtim.tv_nsec -= status->st_mtim.tv_nsec % granularity;
+    return code;
+}
+int __wrap_fstat(int file, struct stat *status) { return coarsened(__real_fstat(file, status), status); }
+int __wrap_fstatat(int folder, const char *name, struct stat *status, int flags) {
+    return coarsened(__real_fstatat(folder, name, status, flags), status);
+}
 
 static kiln__key numbered_key(int number) {
     kiln__key key;
@@ -139,6 +154,26 @@ static void whoever_passes_the_limit_prunes(void **state) {
     assert_true(left.kept_bytes <= 4 * size);
     assert_int_equal(kiln__disk_set_limit(f->disk, size - 1), KILN_OK);
     put_numbered(f, 201, false); /* would never fit */
+}
+
+/* Times of modification tell no two changes of one moment apart: what is put just after its folder was pruned counts.
+ */
+static void what_is_put_while_its_folder_is_pruned_counts(void **state) {
+    cache_fixture *f = *state;
+    kiln__pruned left;
+    const int64_t size = entry_size(f), limit = 40 * size;
+    use_folder(f, f->dir);
+    f->disk->step_ms = 10000; /* however slow the machine */
+    assert_int_equal(kiln__disk_set_limit(f->disk, limit), KILN_OK);
+    for (int i = 0; i < 400; i++) {
+        kiln__key key = numbered_key(i);
+        memcpy(key.hex, "0f", 2);
+        assert_true(kiln__disk_put(f->disk, &key, &sample));
+        kiln__key_free(&key);
+        assert_int_equal(kiln__disk_prune(f->disk, -1, -1, &left), KILN_OK);
+        if (left.kept_bytes > limit)
+            fail_msg("put %d: %lld bytes of %lld", i, (long long)left.kept_bytes, (long long)limit);
+    }
 }
 
 /* Entries of other programs, last used so many seconds ago and less: the first ones least recently. */
@@ -354,13 +389,15 @@ static void a_cache_that_is_not_there_has_nothing_to_prune(void **state) {
     assert_int_equal(kiln__disk_prune(f->disk, 0, 0, &pruned), KILN_E_IO);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1) granularity = atoll(argv[1]) * 1000000;
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(the_least_recently_used_go_first),
         WITH_FOLDER(entries_older_than_an_age_are_removed),
         WITH_FOLDER(a_hit_saves_an_entry),
         WITH_FOLDER(a_clock_that_was_wrong_protects_nothing),
         WITH_FOLDER(whoever_passes_the_limit_prunes),
+        WITH_FOLDER(what_is_put_while_its_folder_is_pruned_counts),
         WITH_FOLDER(a_put_prunes_a_few_and_the_limit_is_reached),
         WITH_FOLDER(what_others_removed_is_not_removed_again),
         WITH_FOLDER(accounts_are_not_trusted),
