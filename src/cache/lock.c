@@ -113,6 +113,19 @@ static attempt try_lock(kiln__claim *claim, struct stat *status) {
     return busy == EWOULDBLOCK || busy == EINTR ? BUSY : NO_LOCKS;
 }
 
+/* Removes the file of a holder that was stopped: one waiter at a time, lest the next removes that of the first. One
+ * that is stopped in the midst of it is not waited for either. */
+static void replace(kiln__claim *claim, int still) {
+    const bool in_turn = flock(claim->folder, LOCK_EX | LOCK_NB) == 0;
+    if (!in_turn && errno == EWOULDBLOCK && still < 2 * stall_ms) return;
+    if (is_current(claim)) {
+        const struct timespec none[2] = {{0}, {0}};
+        futimens(claim->file, none);
+        unlinkat(claim->folder, claim->name, 0);
+    }
+    if (in_turn) flock(claim->folder, LOCK_UN);
+}
+
 /* Waits until the right is ours, the holder is done, or nobody can be waited for. Time is counted by the pauses, so
  * that a machine too busy to let the holder run is not taken for a holder that was stopped. */
 static attempt wait_for(kiln__disk *disk, const kiln__key *key, kiln__claim *claim, kiln__entry *found,
@@ -133,12 +146,7 @@ static attempt wait_for(kiln__disk *disk, const kiln__key *key, kiln__claim *cla
         if (*hit) return FINISHED;
         if (status.st_mtim.tv_sec != last.tv_sec || status.st_mtim.tv_nsec != last.tv_nsec) still = 0;
         last = status.st_mtim;
-        if (still >= stall_ms && is_current(claim)) {
-            const struct timespec none[2] = {{0}, {0}};
-            futimens(claim->file, none);
-            unlinkat(claim->folder, claim->name, 0);
-            continue;
-        }
+        if (still >= stall_ms) replace(claim, still);
         nanosleep(&(struct timespec){.tv_nsec = pause * 1000000L}, NULL);
         if (pause < longest_pause_ms) pause *= 2;
     }

@@ -74,7 +74,8 @@ static void a_stopped_holder_is_not_waited_for(void **state) {
     for (int i = 0; i < WAITING; i++) crowd_start(c, 0, 1, COMPILE_MS);
     crowd_result result = crowd_wait(c, WAITING);
     expect_all(&result, WAITING);
-    assert_in_range(crowd_compiles(c, NULL), 1, 3); /* two may take the stopped one's place in the same moment */
+    const int compiles = crowd_compiles(c, NULL); /* the holder's, if it came so far, and that of one that followed */
+    assert_in_range(compiles, 1, 2);
     assert_int_equal(crowd_files(c, ".lock"), 0);
     if (result.longest_ms > WAIT_MS) fail_msg("a request took %.0f ms, expected %.0f", result.longest_ms, WAIT_MS);
     kill(holder, SIGCONT); /* it publishes an equal entry and leaves the locks of others alone */
