@@ -6,9 +6,7 @@
 #define KILN_LANES (KILN_ROWS_PER_BLOCK / KILN_VECTOR_WIDTH + KILN_MISALIGNED)
 
 #ifdef KILN_TILE_ROWS
-/* Where lanes are of several runs of rows, those of one run and all its ranks follow one another, as elements of the
- * tile do, so that banks of shared memory are different ones. */
-#define KILN_RUN_LANES (KILN_LANES % KILN_KEPT_ROWS ? KILN_LANES : KILN_KEPT_ROWS)
+/* KILN_RUN_LANES neighbouring lanes and all their ranks follow one another. */
 KILN_DEVICE int kiln_lane() {
     const int thread = (int)threadIdx.x, run = KILN_RUN_LANES * (KILN_THREADS / KILN_LANES);
     return thread / run * KILN_RUN_LANES + thread % KILN_RUN_LANES;

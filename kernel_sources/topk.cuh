@@ -36,11 +36,6 @@ template <class Key> struct kiln_choice {
     int count; /* of what is put down */
 };
 
-/* So many groups of a row's threads, or twice as many, until there are enough. */
-KILN_DEVICE constexpr int kiln_groups(int groups, int enough) {
-    return groups < enough && groups < KILN_THREADS_PER_ROW ? kiln_groups(2 * groups, enough) : groups;
-}
-
 /* The largest value of a thread. */
 template <class Order> struct kiln_thread_maximum {
     typename Order::value best;
@@ -61,11 +56,7 @@ template <class Order> struct kiln_choosing {
     static constexpr int first = Order::first, most = Order::columns, threads = KILN_THREADS_PER_ROW;
     static_assert(threads % 4 == 0 && (KILN_ROUND == KILN_STEPS || most >= KILN_COLS || most >= 2 * first + 2), "");
 
-    static constexpr int groups = kiln_groups(threads < 32 ? 1 : threads / 32, first > 1 ? 2 * first : 4),
-                         lanes = threads / groups;
-    /* Whether the first floor is from groups: not of so few columns that they may as well be sorted, nor for more
-     * values than there are groups. */
-    static constexpr bool looks = first <= groups && groups <= most && KILN_COLS > 2 * groups;
+    static constexpr int groups = Order::groups, lanes = threads / groups;
 
     key floor;            /* none of those that are wanted is below it ... */
     value floor_value;    /* ... or below that, which NaN is not */
@@ -77,7 +68,7 @@ template <class Order> struct kiln_choosing {
     KILN_MEMBER kiln_choosing(const kiln_row &row) : sample_mask(0), exact(false), kept(0) {
         raise(0, 0xffffffffu);
         floor_value = order::least();
-        if (!looks && KILN_END > most) admit((float)KILN_END * KILN_ROUND, (float)KILN_STEPS);
+        if (!Order::looks && KILN_END > most) admit((float)KILN_END * KILN_ROUND, (float)KILN_STEPS);
     }
 
     static KILN_MEMBER kiln_choice<key> &state() {
@@ -104,9 +95,9 @@ template <class Order> struct kiln_choosing {
     static constexpr kiln_u32 hash_bits = 0xffffu;
     static KILN_MEMBER kiln_u32 hash_of(kiln_u32 column) { return column * 0x9e3779b1u >> 16; }
 
-    /* So few of values / of values that half of the room is enough for them. */
+    /* So few of values / of values as are a sample. */
     KILN_MEMBER void admit(float values, float of) {
-        for (sample_mask = 0; values > of * (most / 2) && sample_mask < hash_bits; of *= 2)
+        for (sample_mask = 0; values > of * Order::sampled && sample_mask < hash_bits; of *= 2)
             sample_mask = 2 * sample_mask + 1;
         exact |= sample_mask != 0;
     }
@@ -244,13 +235,13 @@ template <class Order> struct kiln_choosing {
         kiln_row_barrier();
     }
     static KILN_CALL void sort_many(int count) {
-        if (count <= 2 * threads)
-            sort_by_counting<2>(count);
+        if (count <= Order::counted * threads)
+            sort_by_counting<Order::counted>(count);
         else
             sorting::sort(count);
     }
     static KILN_MEMBER void sort(int count) {
-        if (most <= threads || count <= threads)
+        if (Order::counted == 1 || count <= threads)
             sort_by_counting<1>(count);
         else
             sort_many(count);
@@ -290,7 +281,7 @@ KILN_DEVICE void kiln_each_of_round(const kiln_row &row, kiln_staging &staging, 
 template <template <class> class Values, class Order, class Restart>
 KILN_DEVICE void kiln_choose(const kiln_row &row, kiln_staging &staging, kiln_choosing<Order> &choosing,
                              const Restart &restart) {
-    if constexpr (kiln_choosing<Order>::looks) {
+    if constexpr (Order::looks) {
         Values<kiln_thread_maximum<Order>> looking;
         restart();
         kiln_each_of_round(row, staging, 0, looking);

@@ -104,7 +104,8 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     emit_flag(e, e->problem->pitch != 0, "KILN_PITCHED");
     emit_flag(e, e->problem->offsets >= 0, "KILN_OFFSETS");
     EMIT_IF(kiln__column_of(s)->tile_rows, {"KILN_TILE_ROWS", kiln__column_of(s)->tile_rows},
-            {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->ranks_per_thread},
+            {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RUN_LANES", kiln__column_of(s)->run_lanes},
+            {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->ranks_per_thread},
             {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups},
             {"KILN_COMBINE_LANES", kiln__column_of(s)->combine_lanes});
     EMIT_IF(s->strategy == KILN__ROW_TILE, {"KILN_TILE_ACCESSES", KILN__TILE_ACCESSES},

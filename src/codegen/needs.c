@@ -79,14 +79,12 @@ static void trace_exact(kiln__emitter *e) {
             e->exact[e->ir->insts[i].args[a]] |= e->exact[i] || !passes_on(e->ir->insts[i].op, a);
 }
 
-/* The input whose staged vectors the reduction is of, as they are; NULL: it is of anything else, or what all rows
- * share, which is loaded where an element of it is needed. */
-static const kiln__operand *staged_input(const kiln__emitter *e, uint32_t reduction) {
+/* The input whose vectors the reduction is of, as they are stored, where they are reduced so; else NULL. */
+static const kiln__operand *reduced_whole(const kiln__emitter *e, uint32_t reduction) {
     const uint32_t value = e->ir->insts[reduction].args[0];
     const kiln__inst *of = &e->ir->insts[value];
-    if (of->op != KILN__OP_INPUT || !e->element[value] || !e->schedule->tensors[of->u.input].staged) return NULL;
-    const kiln__operand *operand = &e->problem->operands[of->u.input];
-    return operand->follows_rows ? operand : NULL;
+    const bool whole = of->op == KILN__OP_INPUT && e->element[value] && e->schedule->tensors[of->u.input].reduced_whole;
+    return whole ? &e->problem->operands[of->u.input] : NULL;
 }
 
 const char *kiln__find_vector_reduction(const kiln__emitter *e, uint32_t reduction, bool masked) {
@@ -97,13 +95,11 @@ const char *kiln__find_vector_reduction(const kiln__emitter *e, uint32_t reducti
                      {KILN__OP_REDUCE_MIN, "kiln_vector_minimum", "kiln_vector_all"},
                      {KILN__OP_REDUCE_ANY, NULL, "kiln_vector_any"},
                      {KILN__OP_REDUCE_ALL, NULL, "kiln_vector_all"}};
-    const kiln__operand *operand = staged_input(e, reduction);
-    const int width = e->schedule->vector_width;
-    if (masked || e->rows_in_vectors || !operand) return NULL;
-    const bool halves = (operand->type == KILN_F16 || operand->type == KILN_BF16) && width % 2 == 0;
-    const bool bools = operand->type == KILN_BOOL && width % 4 == 0;
-    for (size_t i = 0; i < sizeof functions / sizeof *functions && (halves || bools); i++)
-        if (functions[i].op == e->ir->insts[reduction].op) return halves ? functions[i].halves : functions[i].bools;
+    const kiln__operand *operand = reduced_whole(e, reduction);
+    if (masked || !operand) return NULL;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (functions[i].op == e->ir->insts[reduction].op)
+            return operand->type == KILN_BOOL ? functions[i].bools : functions[i].halves;
     return NULL;
 }
 

@@ -17,16 +17,23 @@ void kiln__emit_orders(const kiln__emitter *e) {
         const kiln__order_room room = kiln__order_room_of(e->ir, cols, i);
         const bool chooses = kiln__chooses(e, i);
         const int64_t begin = kiln__slots_begin(e, i);
+        const kiln__choosing choosing = kiln__choosing_of(e->ir, e->problem, e->schedule, i);
         kiln__write(e,
                     "/* %s */\nstruct kiln_order%u {\n    typedef %s value;\n"
                     "    static constexpr bool descending = %s, chosen = %s;\n"
                     "    static constexpr int columns = %" PRId64 ", first = %" PRId64 ", room = %" PRId64 ";\n"
                     "    static constexpr int place = %" PRId64 ", numbers = %" PRId64 ", columns_at = %" PRId64
-                    ", state = %" PRId64 "; /* bytes */\n};\n\n",
+                    ", state = %" PRId64 "; /* bytes */\n",
                     chooses ? "topk" : "argsort", i, kiln__cxx_ctype(e->ir->insts[inst->args[0]].type),
                     inst->u.order.descending ? "true" : "false", chooses ? "true" : "false", room.columns,
                     chooses ? (int64_t)inst->u.order.first : room.columns, kiln__divide_up(room.columns, 8) * 8, begin,
                     begin + room.numbers, begin + room.columns_at, begin + room.state);
+        if (chooses)
+            kiln__write(e,
+                        "    static constexpr bool looks = %s;\n"
+                        "    static constexpr int groups = %d, sampled = %d, counted = %d;\n",
+                        choosing.looks ? "true" : "false", choosing.groups, choosing.sampled, choosing.counted);
+        kiln__write(e, "};\n\n");
     }
 }
 

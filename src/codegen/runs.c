@@ -6,10 +6,7 @@
 #include "codegen/emitter.h"
 
 bool kiln__is_whole_run(const kiln__emitter *e, int64_t run) {
-    const kiln__schedule *s = e->schedule;
-    return run > 0 && kiln__layout_of(s) == KILN__LAYOUT_INNER && s->staging.kind != KILN__STAGING_TILE &&
-           s->edges == KILN__EDGES_ALIGNED && run % s->vector_width == 0 &&
-           e->problem->uneven_columns % s->vector_width == 0;
+    return kiln__row_of(e->schedule)->whole_runs > 0 && run > 0 && run % kiln__row_of(e->schedule)->whole_runs == 0;
 }
 
 bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst) {

@@ -6,21 +6,21 @@
 /* Whether all rows of the tile read the same columns of it. */
 static bool is_shared(const kiln__emitter *e, int o) { return o < e->inputs && !e->problem->operands[o].follows_rows; }
 
-/* One tensor's copy. Where its rows do not lie one behind the other, warps copy one at a time; where its columns do not
- * lie side by side, each element has an address of its own. */
+/* One tensor's copy. */
 static void emit_copy(const kiln__emitter *e, int o) {
     bool out = o >= e->inputs;
+    const kiln__access *access = &e->schedule->tensors[o];
     const char *count = is_shared(e, o) ? "KILN_COLS" : "rows * KILN_COLS";
-    const char *tile = kiln__spell(e, "kiln_shared + %d", e->schedule->tensors[o].offset);
-    if (e->schedule->tensors[o].copy_width) {
+    const char *tile = kiln__spell(e, "kiln_shared + %d", access->offset);
+    if (access->copy == KILN__COPY_FLAT) {
         const char *tensor = kiln__spell(e, "args.%s%s", e->name[o], is_shared(e, o) ? "" : " + first * KILN_COLS");
         kiln__write(e, "        kiln_tile_%s%s<%d>(%s, %s, %s);\n", out ? "drain" : "fill",
-                    e->schedule->tensors[o].copy_shifted ? "_shifted" : "", e->schedule->tensors[o].copy_width,
-                    out ? tensor : tile, out ? tile : tensor, count);
+                    access->copy_shifted ? "_shifted" : "", access->copy_width, out ? tensor : tile,
+                    out ? tile : tensor, count);
         return;
     }
     const char *place = kiln__spell(e, "reinterpret_cast<%s *>(%s)", e->type[o], tile);
-    if (e->problem->operands[o].contiguous_columns && !is_shared(e, o)) {
+    if (access->copy == KILN__COPY_ROWS) {
         const char *row = kiln__spell(e, "row.%s", e->name[o]), *at = kiln__spell(e, "%s + r * KILN_COLS", place);
         kiln__write(e,
                     "        for (int r = (int)threadIdx.x / 32; r < rows; r += KILN_THREADS / 32) {\n"

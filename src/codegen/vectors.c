@@ -6,12 +6,9 @@
 #include "codegen/emitter.h"
 #include "schedule/access.h"
 
-/* The part of a vector that is loaded: where vectors overhang rows, more than its row's. */
+/* The part of a vector that is loaded. */
 static const char *spell_loaded(const kiln__emitter *e, int o) {
-    const kiln__operand *operand = &e->problem->operands[o];
-    const bool inner = kiln__layout_of(e->schedule) == KILN__LAYOUT_INNER && e->schedule->edges == KILN__EDGES_MASKED;
-    const bool behind = kiln__is_contiguous(e->problem, operand) && !operand->packed_rows; /* the next row's elements */
-    return inner && operand->follows_rows && behind ? "span.loaded(row)" : "span";
+    return e->schedule->tensors[o].overhangs ? "span.loaded(row)" : "span";
 }
 
 /* Whether every vector of the operand is whole and its own: then nothing asks for its part. */

@@ -77,10 +77,14 @@ static int64_t place(const kiln__problem *problem, int64_t elements, kiln__sched
     return bytes;
 }
 
+/* Where lanes are of several runs of rows, those of one run and all its ranks follow one another, as elements of the
+ * tile do, so that banks of shared memory are different ones. */
+static int64_t run_lanes_of(int64_t lanes, int64_t kept) { return lanes % kept ? lanes : kept; }
+
 /* How many words of one bank of shared memory the first warp's threads read at once: of neighbouring rows first, then
  * of ranks, then of runs. */
 static int conflicts_of(const kiln__problem *problem, int64_t kept, int64_t lanes, int sharing, int parts, int size) {
-    const int64_t together = lanes % kept ? lanes : kept;
+    const int64_t together = run_lanes_of(lanes, kept);
     int64_t words[32];
     int counts[32] = {0}, most = 0;
     for (int t = 0; t < 32; t++) {
@@ -126,7 +130,8 @@ static bool have_room(const kiln__device *device, const tile_facts *f, const til
     return bytes + slots + KILN__RESERVED_BYTES <= device->shared_per_sm / 2;
 }
 
-static void take_threads(const tile_threads *t, kiln__schedule *s) {
+static void take_threads(const tile_threads *t, int64_t kept, kiln__schedule *s) {
+    s->column.run_lanes = (int)run_lanes_of(t->lanes, kept);
     s->column.ranks_per_thread = t->parts;
     s->vector_width = t->vector;
     s->team.threads = (int)(t->lanes * t->sharing);
@@ -150,7 +155,7 @@ static bool work_out(const kiln__given *g, const tile_facts *f, int64_t runs, ki
         const tile_threads t = find_threads(f, rows, lane_unit(f, kept, runs, sharing), parts, s);
         if (!have_room(g->device, f, &t, s->staging.bytes)) continue;
         const int conflicts = conflicts_of(problem, kept, t.lanes, sharing, parts, f->widest);
-        if (conflicts < fewest) take_threads(&t, s);
+        if (conflicts < fewest) take_threads(&t, kept, s);
         fewest = (int)kiln__least(fewest, conflicts);
     }
     return fewest < INT32_MAX;

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/types.h"
 #include "problem/online.h"
+#include "schedule/access.h"
 #include "schedule/kept.h"
 #include "schedule/schedule.h"
 
@@ -91,6 +92,33 @@ static bool splits_masks(const kiln__schedule *s) {
     return s->edges == KILN__EDGES_MASKED && s->staging.kind != KILN__STAGING_TILE;
 }
 
+/* A masked row's vectors reach into the rows before and behind, which are there to be read. */
+static bool overhangs(const kiln__problem *problem, const kiln__schedule *s, const kiln__operand *operand) {
+    const bool masked = kiln__layout_of(s) == KILN__LAYOUT_INNER && s->edges == KILN__EDGES_MASKED;
+    return masked && operand->follows_rows && kiln__is_contiguous(problem, operand) && !operand->packed_rows;
+}
+
+/* Two halves or four bools are compared by one instruction. What all rows share is loaded where an element of it is
+ * needed. */
+static bool is_reduced_whole(const kiln__schedule *s, int o, const kiln__operand *operand) {
+    const bool vectors = kiln__layout_of(s) != KILN__LAYOUT_OUTER && s->tensors[o].staged && operand->follows_rows;
+    if (operand->type == KILN_BOOL) return vectors && s->vector_width % 4 == 0;
+    return vectors && (operand->type == KILN_F16 || operand->type == KILN_BF16) && s->vector_width % 2 == 0;
+}
+
+static void set_accesses(const kiln__problem *problem, kiln__schedule *s) {
+    for (int o = 0; o < problem->input_count; o++) {
+        s->tensors[o].overhangs = overhangs(problem, s, &problem->operands[o]);
+        s->tensors[o].reduced_whole = is_reduced_whole(s, o, &problem->operands[o]);
+    }
+}
+
+static int whole_runs_of(const kiln__problem *problem, const kiln__schedule *s) {
+    const bool whole = s->staging.kind != KILN__STAGING_TILE && s->edges == KILN__EDGES_ALIGNED &&
+                       problem->uneven_columns % s->vector_width == 0;
+    return whole ? s->vector_width : 0;
+}
+
 void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     s->unroll = unroll_of(s);
     s->passes.rematerialise = rematerialises(ir, problem, s);
@@ -99,10 +127,13 @@ void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, ki
     s->passes.branching_means = s->edges == KILN__EDGES_PEELED && !kiln__row_of(s)->rows_in_flight;
     s->passes.splits_masks = splits_masks(s);
     s->code.wide_columns = kiln__layout_of(s) == KILN__LAYOUT_FLAT || problem->longest > INT32_MAX / 2;
+    if (kiln__layout_of(s) == KILN__LAYOUT_INNER && s->strategy != KILN__ANY_SHAPE)
+        s->row.whole_runs = whole_runs_of(problem, s);
     if (kiln__layout_of(s) == KILN__LAYOUT_OUTER) {
         s->column.whole_steps = whole_steps_of(problem, s);
         s->column.last_chunk_batch = last_chunk_batch_of(s);
         s->column.conditional_stores = has_conditional_stores(s);
     }
+    set_accesses(problem, s);
     place_in_shared_memory(problem, s);
 }

@@ -44,11 +44,16 @@ static int input_before(const kiln__problem *problem, int o, const bool taken[KI
     return -1;
 }
 
-/* A tensor's flat copy, of whole accesses wherever tiles of so many rows begin. */
+/* A tensor's copy; of a flat one whole accesses wherever tiles of so many rows begin. */
 static void set_copy(const kiln__problem *problem, const kiln__operand *operand, int64_t rows, kiln__access *access) {
     const int width = kiln__elements_of_access(operand->type);
-    access->copy_width = kiln__is_contiguous(problem, operand) ? width : 0;
-    access->copy_shifted = operand->alignment < width || (operand->follows_rows && rows * problem->cols % width != 0);
+    const bool own_rows = operand->output || operand->follows_rows;
+    access->copy = kiln__is_contiguous(problem, operand)     ? KILN__COPY_FLAT
+                   : operand->contiguous_columns && own_rows ? KILN__COPY_ROWS
+                                                             : KILN__COPY_ELEMENTS;
+    access->copy_width = width;
+    const bool anywhere = operand->alignment < width || (operand->follows_rows && rows * problem->cols % width != 0);
+    access->copy_shifted = access->copy == KILN__COPY_FLAT && anywhere;
 }
 
 /* Places for every tensor of the tile. */

@@ -77,6 +77,13 @@ typedef enum kiln__access_kind {
 #define KILN__TILE_ACCESSES 4
 #define KILN__TILE_ELEMENTS 8
 
+/* How a tensor's part of a row tile gets there or back. */
+typedef enum kiln__tile_copy {
+    KILN__COPY_ELEMENTS, /* each has an address of its own */
+    KILN__COPY_ROWS,     /* contiguous rows that do not lie one behind the other: a warp copies one at a time */
+    KILN__COPY_FLAT      /* one flat array, in accesses of copy_width elements */
+} kiln__tile_copy;
+
 /* How a tensor is read or written. */
 typedef struct kiln__access {
     kiln__access_kind kind;
@@ -85,10 +92,14 @@ typedef struct kiln__access {
     bool shifted; /* aligned accesses are shifted into place wherever they must be: row: what all rows share, at other
                    * places than the rows'; pointwise, transpose: at others than multiples of a vector */
     bool staged;  /* an input that is loaded before it is used: with the row, or beside it */
-    bool evict_first;  /* an input whose lines the L2 can give up first */
-    int offset;        /* where its part of the tile, or its staged vectors, begin in shared memory, bytes */
-    int copy_width;    /* row_tile: elements per access of its flat copy; 0: it is copied element by element */
-    bool copy_shifted; /* ... and its accesses are shifted into place: tiles begin at any element of one */
+    bool evict_first;   /* an input whose lines the L2 can give up first */
+    int offset;         /* where its part of the tile, or its staged vectors, begin in shared memory, bytes */
+    bool overhangs;     /* row, masked: vectors are read whole, with the elements of the rows before and behind */
+    bool reduced_whole; /* the largest and smallest, any and all of it are found of several elements at a time, as they
+                         * are stored */
+    kiln__tile_copy copy;
+    int copy_width;
+    bool copy_shifted; /* ... which are shifted into place: tiles begin at any element of one */
 } kiln__access;
 
 /* How the first phase is reduced where it is reduced together with the next one. */
@@ -170,6 +181,8 @@ typedef struct kiln__code {
 /* Of strategies row, row_tile and split_row. */
 typedef struct kiln__row_schedule {
     int invariant_inputs; /* how many inputs have elements that all rows share */
+    int whole_runs;       /* runs of a multiple of so many columns are whole vectors, which compute what such a run
+                           * shares once; 0: none are */
     int row_phase;        /* masked, peeled: row r starts r * row_phase elements (modulo the vector) behind one */
     bool persistent;      /* as many groups as run at once go through all rows */
     bool rows_in_flight;  /* a group works on rows_per_block rows, and reads what all rows share once for them ... */
@@ -192,6 +205,7 @@ typedef struct kiln__column_schedule {
                            * last ... */
     int last_chunk_batch; /* ... which has so many vectors under way */
     int tile_rows;        /* tile: rows whose columns a block copies, whole runs of contiguous ones; else 0 */
+    int run_lanes;        /* the same: neighbouring lanes whose ranks, all of them, follow one another */
     int ranks_per_thread; /* the same: ranks of a row that each thread is, one after the other */
     int combine_lanes;    /* the same: neighbouring lanes that combine what the ranks of a row exchanged */
     bool conditional_stores; /* stores ask whether all rows of a run are there */
@@ -353,6 +367,16 @@ typedef struct kiln__order_room {
     int64_t numbers, columns_at, state, bytes; /* where these begin behind the values, and bytes of all */
 } kiln__order_room;
 kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32_t order);
+/* How a row's largest values are chosen. */
+typedef struct kiln__choosing {
+    int groups;  /* of the row's threads ... */
+    bool looks;  /* ... whose largest values have the first floor; else a sample has */
+    int sampled; /* about so many values are a sample */
+    int counted; /* values that a thread has when they are brought into order by counting what stands before each; of
+                  * more they are merged */
+} kiln__choosing;
+kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
+                                 uint32_t order);
 /* Lanes of a warp that share a block of so many columns. */
 int kiln__slots_lanes(const kiln__problem *problem, const kiln__schedule *schedule, int64_t block);
 

@@ -15,6 +15,7 @@
 #define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
 #define REGISTER_ELEMENTS 64 /* of a thread */
 #define LANE_ELEMENTS 8      /* of a lane, where several rows are in a block */
+#define COUNTED_VALUES 2     /* of a thread, that are brought into order by counting */
 
 /* How many blocks so many columns are. */
 static int64_t slots_of(const kiln__problem *problem, int64_t columns, int64_t block) {
@@ -53,11 +54,26 @@ kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32
     kiln__order_room room = {.columns = values_in_order(ir, columns, order),
                              .numbers = bytes_in_order(ir, columns, order)};
     const int64_t numbers = 2 * in_sixteens(room.columns * (int64_t)sizeof(uint16_t));
-    const int64_t counted = kiln__least(kiln__divide_up(room.columns, 4) * 4, 2 * KILN__MOST_THREADS);
+    const int64_t counted = kiln__least(kiln__divide_up(room.columns, 4) * 4, COUNTED_VALUES * KILN__MOST_THREADS);
     room.columns_at = room.numbers + kiln__greatest(numbers, chosen ? in_sixteens(counted * composite) : 0);
     room.state = room.columns_at + (chosen ? in_sixteens(room.columns * (int64_t)sizeof(uint32_t)) : 0);
     room.bytes = room.state + (chosen ? 16 : 0);
     return room;
+}
+
+/* Of k groups' largest values the first k are a floor that few others reach where there are twice as many; they are no
+ * use of a row of so few columns that all may as well be sorted. */
+kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *s,
+                                 uint32_t order) {
+    const int64_t first = ir->insts[order].u.order.first, enough = kiln__greatest(2 * first, 4);
+    const int threads = s->team.threads_per_row;
+    const int64_t room = values_in_order(ir, s->row.slots.columns, order);
+    int groups = (int)kiln__greatest(threads / 32, 1);
+    while (groups < enough && groups < threads) groups *= 2;
+    return (kiln__choosing){.groups = groups,
+                            .looks = first <= groups && groups <= room && problem->cols > 2 * (int64_t)groups,
+                            .sampled = (int)room / 2,
+                            .counted = room <= threads ? 1 : COUNTED_VALUES};
 }
 
 /* What one instruction has: a slot for each block; values, their numbers before and after a merge. */

@@ -206,7 +206,7 @@ std::vector<std::string> compile_command(const std::string &in, const std::strin
     if (coverage)
         command.insert(command.end(), {"-O0", "--coverage"});
     else
-        command.insert(command.end(), {"-O1", "-fsanitize=thread"});
+        command.insert(command.end(), {"-Og", "-fsanitize=thread"});
     /* clang has no such thing as the first, and its code for the second ends the process. */
     if (!is_clang(compiler)) command.push_back("-fno-extern-tls-init");
     if (!is_clang(compiler) && !coverage) command.push_back("-fsanitize=bounds");
