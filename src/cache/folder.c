@@ -207,7 +207,7 @@ void kiln__folder_name(unsigned number, char sub[16]) {
 
 unsigned kiln__folder_number(const kiln__key *key) {
     const char sub[3] = {key->hex[0], key->hex[1], '\0'};
-    return (unsigned)strtoul(sub, NULL, 16);
+    return (unsigned)strtol(sub, NULL, 16);
 }
 
 void kiln__folder_walk_one(kiln__disk *disk, const char *sub, kiln__file_visitor *visit, void *user) {
