@@ -275,8 +275,7 @@ void kiln__model_estimate(const kiln__given *g, const kiln__schedule *s, kiln__e
 
 #define TREES (sizeof kiln__tree_roots / sizeof *kiln__tree_roots - 1)
 
-#define BESIDE 8 /* trees that are gone down together: a step waits for the one before it, but not for another tree's \
-                  */
+#define BESIDE 8 /* trees that are gone down together: no tree's step waits for another's */
 
 /* The sum of the leaves that features have in trees first to first + BESIDE - 1; past the last tree nothing. Nothing
  * branches on what a node says, which cannot be foretold: whoever has reached its leaf stays there. */
