@@ -288,6 +288,7 @@ static double add_leaves(size_t first, size_t count, const float features[], dou
     }
     do {
         all_leaves = KILN__TREE_LEAF;
+#pragma GCC unroll 8 /* so that places are in registers */
         for (size_t i = 0; i < BESIDE; i++) {
             const unsigned stays = 0u - (at[i] / KILN__TREE_LEAF);
             const kiln__tree_node *node = nodes[i] + (at[i] & ~stays);

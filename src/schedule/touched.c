@@ -60,14 +60,21 @@ static element first_of(const kiln__problem *p, const kiln__schedule *s, int thr
 
 /* Pieces of memory, each once. */
 typedef struct pieces {
-    uint64_t of[4 * WARP];
+    uint64_t of[4 * WARP], last; /* the last in memory */
     int count;
 } pieces;
 
-static void add(pieces *p, uint64_t piece) {
+static bool has(const pieces *p, uint64_t piece) {
+    if (!p->count || piece > p->last) return false; /* threads go forwards, mostly */
     for (int i = p->count - 1; i >= 0; i--)
-        if (p->of[i] == piece) return;
-    if (p->count < 4 * WARP) p->of[p->count++] = piece;
+        if (p->of[i] == piece) return true;
+    return false;
+}
+
+static void add(pieces *p, uint64_t piece) {
+    if (has(p, piece) || p->count == 4 * WARP) return;
+    if (!p->count || piece > p->last) p->last = piece;
+    p->of[p->count++] = piece;
 }
 
 static void add_access(pieces *p, uint64_t first, uint64_t last, unsigned bytes) {
