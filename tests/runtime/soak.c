@@ -3,7 +3,7 @@
  * must stay what it is after the warm-up, and a cycle may take no longer than in a process that has just started. On
  * the stand-ins for the driver and NVRTC, so that it is Kiln alone that is measured. soak [--texts N] [--shapes N]
  * [--kernels N] [--remembered N] [--threads N] [--disk FOLDER] prints ten lines, and fails where memory or time has
- * grown. --first N is the number of the first text; --new prints the time of a cycle after a short warm-up, in ms. */
+ * grown. --first N is the number of the first text; --new prints the time of a cycle after as many, in ms. */
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <malloc.h>
@@ -148,11 +148,13 @@ static int judge(const reading readings[INTERVALS]) {
 /* The time of a cycle where nothing has piled up; 0 where the process fails. Its texts are its own, and so is its disk
  * cache, next to the other. */
 static double new_process_ms(const soak *s, long first) {
+    const long each = s->texts / INTERVALS < NEW_TEXTS ? s->texts / INTERVALS : NEW_TEXTS;
     char command[4096];
     double ms = 0;
-    snprintf(command, sizeof command,
-             "'%s' --new --first %ld --shapes %ld --kernels %ld --remembered %ld --threads %ld --disk '%s%s'",
-             s->program, first, s->shapes, s->kernels, s->remembered, s->threads, s->disk, *s->disk ? ".new" : "");
+    snprintf(
+        command, sizeof command,
+        "'%s' --new --texts %ld --first %ld --shapes %ld --kernels %ld --remembered %ld --threads %ld --disk '%s%s'",
+        s->program, each, first, s->shapes, s->kernels, s->remembered, s->threads, s->disk, *s->disk ? ".new" : "");
     FILE *output = popen(command, "r");
     if (!output) return 0;
     const bool told = fscanf(output, "%lf", &ms) == 1;
@@ -189,8 +191,8 @@ static kiln_status close_all(soak *s, kiln_status status) {
 static int run_new(soak *s) {
     reading last;
     kiln_status status = open_all(s);
-    if (!status) status = run_interval(s, s->first, NEW_TEXTS, &last);
-    if (!status) status = run_interval(s, s->first + NEW_TEXTS, NEW_TEXTS, &last);
+    if (!status) status = run_interval(s, s->first, s->texts, &last);
+    if (!status) status = run_interval(s, s->first + s->texts, s->texts, &last);
     if (!status) printf("%g\n", last.ms);
     return close_all(s, status) ? 1 : 0;
 }
