@@ -172,7 +172,9 @@ template <class Order> struct kiln_choosing {
         exact = true;
         if (there > first && rises(there)) {
             if (KILN_ROUND < KILN_STEPS && kept > 0) drop();
-            admit((float)found * (sample_mask + 1) * first, (float)there);
+            /* Where all that were found are there, so many of them reach the new floor. Of more than there was room for
+             * the first to come are there, which in an ascending row are the smallest: all others may reach it. */
+            admit((float)found * (sample_mask + 1) * (found <= most ? first : there), (float)there);
         } else {
             sample_mask >>= 2; /* four times as many */
         }

@@ -92,11 +92,14 @@ static kiln_status fetch_all(const job *j, kiln__nvrtcResult compiled) {
                            : fetch(j, "GetCUBIN", n->GetCUBINSize, n->GetCUBIN, &result->image, &result->size);
 }
 
+static bool asks(const kiln__compile_request *request, const char *line) {
+    return strstr(request->source, line) != NULL;
+}
+
 /* Some instructions are only there for a family of architectures, as sm_100f, whose cubins run wherever sm_100's do;
  * PTX of it would not. The source says that it has a use for them. */
 static bool wants_family(const kiln__compile_request *request, int version) {
-    return version >= 1209 && request->arch >= 100 && !request->ptx &&
-           strstr(request->source, "\n#define KILN_FAMILY_TARGET\n") != NULL;
+    return version >= 1209 && request->arch >= 100 && !request->ptx && asks(request, "\n#define KILN_FAMILY_TARGET\n");
 }
 
 static kiln_status compile_program(const job *j) {
@@ -107,6 +110,8 @@ static kiln_status compile_program(const job *j) {
              wants_family(j->request, version) ? "f" : "");
     for (; keyed_options[count] != NULL; count++) options[count] = keyed_options[count];
     options[count++] = arch;
+    /* Products and sums are rounded one by one, wherever they stand. */
+    if (asks(j->request, "\n#define KILN_UNCONTRACTED\n")) options[count++] = "--fmad=false";
     /* Newer versions alone know these. They change how long a compile takes and none of its bytes, and a key has the
      * version that they depend on. --minimal leaves out what kernels without headers do not use: textures, device-side
      * runtime calls. --no-cache: a cache of NVRTC's own would only store again what ours does. */

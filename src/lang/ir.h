@@ -161,6 +161,9 @@ int kiln__phase_passes(const kiln__ir *ir, uint32_t phase);
 int kiln__ir_passes(const kiln__ir *ir); /* of all phases */
 bool kiln__phase_selects(const kiln__ir *ir, uint32_t phase);
 bool kiln__ir_selects(const kiln__ir *ir);
+/* Whether elements that one pass over a row chose are found again by their values: each pass must compute the same
+ * bits. */
+bool kiln__ir_finds_values(const kiln__ir *ir);
 
 /* ---- scans (selection.c): cumsum, cumprod, cummax, cummin ---- */
 

@@ -60,6 +60,26 @@ bool kiln__phase_scans(const kiln__ir *ir, uint32_t phase) { return has(ir, scan
 bool kiln__ir_scans(const kiln__ir *ir) { return has(ir, scans, 0); }
 bool kiln__ir_sorts(const kiln__ir *ir) { return has(ir, is_order, 0); }
 
+static bool is_extremum(const kiln__inst *inst) {
+    const kiln__op op = inst->op == KILN__OP_BLOCK_REDUCE ? (kiln__op)inst->u.block.op : inst->op;
+    return op == KILN__OP_REDUCE_MAX || op == KILN__OP_REDUCE_MIN;
+}
+
+/* Whether it holds something beside a row's or a block's extremum: its elements, mostly. */
+static bool compares_with_extremum(const kiln__ir *ir, const kiln__inst *inst) {
+    if (kiln__op_describe(inst->op)->rule != KILN__RULE_COMPARE) return false;
+    return is_extremum(&ir->insts[inst->args[0]]) || is_extremum(&ir->insts[inst->args[1]]);
+}
+
+bool kiln__ir_finds_values(const kiln__ir *ir) {
+    for (uint32_t i = 0; i < ir->count; i++) {
+        const kiln__inst *inst = &ir->insts[i];
+        if (inst->op == KILN__OP_ORDER && inst->u.order.first) return true;
+        if (compares_with_extremum(ir, inst)) return true;
+    }
+    return kiln__ir_selects(ir);
+}
+
 kiln__inst kiln__combining(const kiln__inst *inst) {
     kiln__inst combining = *inst;
     if (inst->op == KILN__OP_REDUCE_BEFORE || inst->op == KILN__OP_SCAN) combining.op = (kiln__op)inst->u.block.op;

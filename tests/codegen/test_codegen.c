@@ -231,6 +231,34 @@ static void shorter_forms_stand_where_they_are_as_good(void **state) {
     }
 }
 
+/* Whether each pass rounds products alike: where values that one pass chose are found again by others. A compiler that
+ * contracts them in one pass alone finds none. */
+static const struct {
+    const char *program, *tensors;
+    bool is_uncontracted;
+} roundings[] = {
+    {"y = softmax(x * 2 + 1)", ROW16, false},
+    {"s = argmax(x * 2 + 1)", "f16[*,1024] i64[*]", false},
+    {"y = sort(x * 2 + 1)", ROW16, false},
+    {"y = where(x * 2 + 1 == max(x * 2 + 1), 1, 0)", ROW16, true},
+    {"y = where(min(x) < x, x, 0)", ROW16, true},
+    {"y = x * (x >= max(x, block = 32))", ROW16, true},
+    {"y = topk(x * 2 + 1, 8)", "f16[*,1024] f16[*,8]", true},
+    {"y = topk_by(x, x * 2 + 1, 8)", "f16[*,1024] f16[*,8]", true},
+    {"y = where(x * 2 + 1 >= kth(x * 2 + 1, 8), x, 0)", ROW16, true},
+    {"y = x - median(x)", ROW16, true},
+};
+
+static void values_that_are_found_again_are_rounded_alike(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(roundings); i++) {
+        char *source = source_of(roundings[i].program, NULL, NULL, roundings[i].tensors, 90);
+        if (count_of(source, "\n#define KILN_UNCONTRACTED\n") != roundings[i].is_uncontracted)
+            fail_msg("%s of %s", roundings[i].program, roundings[i].tensors);
+        free(source);
+    }
+}
+
 /* How often a function is written: once where the row is in registers, which keep its value for later passes, also
  * where vectors overhang the row; in each pass where it is cheaper than that, or follows from a later phase. */
 static const struct {
@@ -420,6 +448,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_part_is_as_recorded),
         cmocka_unit_test(shorter_forms_stand_where_they_are_as_good),
+        cmocka_unit_test(values_that_are_found_again_are_rounded_alike),
         cmocka_unit_test(heavy_values_are_computed_once),
         cmocka_unit_test(no_text_leaves_its_comment),
         cmocka_unit_test(names_of_tensors_never_meet_names_of_the_generator),

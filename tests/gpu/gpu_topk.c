@@ -24,6 +24,7 @@ static const char *const programs[] = {
     "a = topk(x, $); b = argtopk(x + 0 * cumsum(x), $)",
     "k = abs(x); a = topk_by(x, k, $); b = argtopk(k, $) + 1",
     "a = topk(x * (1 + abs(max(x))), $); b = argtopk(x, 1 + ($ >> 1))",
+    "s = x * 0.7; a = topk_by(s, s + 1, $); b = argtopk(s + 1, $)", /* a product that a compiler may contract, or not */
 };
 static const char *const schedules[] = {
     "",        "",         "stream",  "block 32, stream, batch 1", "block 64, stream, batch 2", "block 32", "block 256",

@@ -446,6 +446,24 @@ static void sources_may_ask_for_a_familys_target(void **state) {
     }
 }
 
+static void sources_may_ask_for_products_that_are_rounded(void **state) {
+    (void)state;
+    static const char body[] = "extern \"C\" __global__ void k(float *x) { x[0] = x[1] * x[2] + x[3]; }\n";
+    char asking[256];
+    snprintf(asking, sizeof asking, "// \n#define KILN_UNCONTRACTED\n%s", body);
+    const kiln__nvrtc *nvrtc = real_nvrtc();
+    const char *const sources[] = {body, asking};
+    for (int i = 0; i < 2; i++) {
+        kiln__compile_request request = {sources[i], "kernel.cu", 90, true};
+        kiln__compile_result result;
+        assert_int_equal(kiln__nvrtc_compile(nvrtc, &request, &result), KILN_OK);
+        assert_int_equal(strstr(result.image, "fma.rn.f32") != NULL, i == 0);
+        assert_int_equal(strstr(result.image, "mul.rn.f32") != NULL, i == 1);
+        assert_int_equal(strstr(result.image, "add.rn.f32") != NULL, i == 1);
+        kiln__compile_result_free(&result);
+    }
+}
+
 static void a_broken_source_gives_its_first_error_and_the_log(void **state) {
     (void)state;
     const kiln__nvrtc *nvrtc = real_nvrtc();
@@ -494,6 +512,7 @@ int main(void) {
         cmocka_unit_test(the_first_error_is_found),
         cmocka_unit_test(kernels_compile_for_cubin_and_ptx),
         cmocka_unit_test(sources_may_ask_for_a_familys_target),
+        cmocka_unit_test(sources_may_ask_for_products_that_are_rounded),
         cmocka_unit_test(a_broken_source_gives_its_first_error_and_the_log),
         cmocka_unit_test(the_build_is_the_same_read_from_the_file_or_the_open_library),
     };

@@ -46,7 +46,7 @@ bool is_known(kiln__nvrtcProgram program) {
 int read_options(int count, const char *const *options, int *arch, bool *family, bool *ptx) {
     static const char *const known[] = {"--std=c++17",     "--no-source-include", "--modify-stack-limit=false",
                                         "-default-device", "--ptxas-options=-v",  "--minimal",
-                                        "--no-cache"};
+                                        "--no-cache",      "--fmad=false"};
     for (int i = 0; i < count; i++) {
         int number = 0;
         char kind[8] = "", suffix[2] = "";
