@@ -142,9 +142,11 @@ static bool reduce_spills(const kiln__call *call, const kiln__device *device, bo
     bool compiled = false;
     int attempt = prepared->attempt;
     int64_t instructions = prepared->schedule.code.instructions; /* of all attempts: what they take to compile */
-    const bool again = image->facts.spill_bytes > 0 && prepared->schedule.code.inlining < KILN__INLINE_OUTLINED;
-    kiln__prepared *next = again ? malloc(sizeof *next) : NULL; /* large for a small stack */
-    while (next && image->facts.spill_bytes > 0) {
+    const bool again = prepared->schedule.code.inlining < KILN__INLINE_OUTLINED;
+    kiln__prepared *next = again && kiln__image_lacks_registers(image, prepared, device)
+                               ? malloc(sizeof *next)
+                               : NULL; /* large for a small stack */
+    while (next && kiln__image_lacks_registers(image, prepared, device)) {
         kiln__image other;
         if (kiln__prepare_for(call, device, ++attempt, next)) break;
         instructions += next->schedule.code.instructions;

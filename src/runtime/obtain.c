@@ -101,6 +101,13 @@ kiln_status kiln__image_copy(kiln__image *out, const void *bytes, size_t size, c
     return KILN_OK;
 }
 
+bool kiln__image_lacks_registers(const kiln__image *image, const kiln__prepared *prepared, const kiln__device *device) {
+    enum { unit = 8 }; /* registers are handed out by */
+    const int allowed = kiln__schedule_allowed_registers(device, &prepared->schedule);
+    const bool all = image->facts.registers < 0 || image->facts.registers > allowed - unit;
+    return image->facts.spill_bytes > 0 && all;
+}
+
 static kiln_status take_entry(const kiln__entry *entry, kiln_origin origin, kiln__image *out) {
     return kiln__image_copy(out, entry->image, entry->image_size, entry->log, &entry->facts, origin);
 }

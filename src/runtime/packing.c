@@ -46,8 +46,8 @@ static kiln_status add_record(kiln__pack_writer *writer, kiln_context *context, 
 
 kiln_status kiln__packing_add(kiln__pack_writer *writer, const kiln__call *call, const kiln__device *device, bool ptx) {
     kiln_context *context = call->program->context;
-    bool spills = true;
-    for (int attempt = 0; spills; attempt++) {
+    bool again = true;
+    for (int attempt = 0; again; attempt++) {
         kiln__prepared prepared;
         kiln__image image;
         kiln_status status = kiln__prepare_for(call, device, attempt, &prepared);
@@ -60,7 +60,7 @@ kiln_status kiln__packing_add(kiln__pack_writer *writer, const kiln__call *call,
         }
         if (!status) {
             /* Where the record does not hold, on another device, the library's own choice is looked for. */
-            spills = image.facts.spill_bytes > 0 || prepared.origin == KILN_SCHEDULE_RECORD;
+            again = kiln__image_lacks_registers(&image, &prepared, device) || prepared.origin == KILN_SCHEDULE_RECORD;
             if (prepared.origin == KILN_SCHEDULE_RECORD) status = add_record(writer, context, &prepared, device);
             if (!status) status = add_image(writer, &prepared, &image);
             kiln__image_free(&image);

@@ -407,6 +407,8 @@ bool kiln__schedule_clusters(const kiln__schedule *schedule);
  * repeats a pass. */
 int kiln__schedule_turns(const kiln__schedule *schedule);
 bool kiln__cluster_fits(int blocks, const kiln__device *device);
+/* What the compiler may use for a thread, so that there is room for as many blocks as are asked for. */
+int kiln__schedule_allowed_registers(const kiln__device *device, const kiln__schedule *schedule);
 /* What exchanges take places in shared memory for: of a cluster, the warps of each block that send to all, one where
  * there are many; of columns, the values of each row: of every warp, or of every rank where a warp's have other rows.
  */

@@ -35,8 +35,7 @@ static double registers_of(const kiln__traits *t, const kiln__schedule *s) {
     return registers + (kiln__row_of(s)->rows_in_flight ? 3.5 * s->team.rows_per_block : 0);
 }
 
-/* The registers that the compiler may use: of as many blocks as are asked for. */
-static int allowed_registers(const kiln__device *device, const kiln__schedule *s) {
+int kiln__schedule_allowed_registers(const kiln__device *device, const kiln__schedule *s) {
     const int blocks = (int)kiln__greatest(s->team.min_blocks_per_sm, 1);
     const int each = device->registers_per_sm / (s->team.threads * blocks) / 8 * 8;
     return (int)kiln__least(each, MOST_REGISTERS);
@@ -50,7 +49,7 @@ static int most_blocks_of(const kiln__device *device, const kiln__schedule *s) {
 
 static void find_residents(kiln__work *w) {
     const kiln__device *device = w->g->device;
-    const int allowed = allowed_registers(device, w->s);
+    const int allowed = kiln__schedule_allowed_registers(device, w->s);
     w->registers = (int)registers_of(&w->g->traits, w->s);
     w->tight = w->registers + REGISTERS_OFF > allowed;
     const int taken = (int)kiln__least(w->registers, allowed), used = (int)kiln__greatest((taken + 7) / 8 * 8, 8);

@@ -148,6 +148,37 @@ static void spills_change_no_rows_bits(void **state) {
     }
 }
 
+/* A thread has plenty of registers, and leaves a value or two in memory where it calls a function: the first schedule
+ * stays. */
+static void what_calls_leave_in_memory_is_no_shortage(void **state) {
+    (void)state;
+    need_nvrtc();
+    bound b;
+    kiln__prepared prepared;
+    kiln_kernel *kernel = NULL;
+    kiln_plan_info info = KILN_PLAN_INFO_INIT;
+    const char *program = "v, i = topk(softmax(x), 8); w = v / sum(v)",
+               *tensors = "f32[16384,128] i64[16384,8] f32[16384,8]";
+    assert_int_equal(bound_create(&b, program, NULL, NULL, tensors), KILN_OK);
+    assert_int_equal(bound_prepare(&b, 90, &prepared), KILN_OK);
+    if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel))
+        fail_msg("%s", kiln_last_error());
+    kiln_kernel_get_info(kernel, &info);
+    assert_string_equal(info.schedule, prepared.schedule.text);
+    const kiln__device device = kiln__device_typical(90);
+    kiln__image image = {.facts = {.registers = 56, .spill_bytes = 4}};
+    assert_false(kiln__image_lacks_registers(&image, &prepared, &device));
+    image.facts.registers = kiln__schedule_allowed_registers(&device, &prepared.schedule) - 1;
+    assert_true(kiln__image_lacks_registers(&image, &prepared, &device));
+    image.facts.registers = -1; /* not told */
+    assert_true(kiln__image_lacks_registers(&image, &prepared, &device));
+    image.facts.spill_bytes = 0;
+    assert_false(kiln__image_lacks_registers(&image, &prepared, &device));
+    kiln_kernel_destroy(kernel);
+    kiln__prepared_free(&prepared);
+    bound_destroy(&b);
+}
+
 /* Where rows drift each member has a place for its values; those of 4 and of 8 bytes have gaps between them. */
 static void values_of_members_fit_static_shared_memory(void **state) {
     (void)state;
@@ -176,6 +207,7 @@ int main(void) {
         cmocka_unit_test(shared_memory_is_no_more_than_there_is),
         cmocka_unit_test(any_number_of_values_of_all_rows_compiles),
         cmocka_unit_test(spills_change_no_rows_bits),
+        cmocka_unit_test(what_calls_leave_in_memory_is_no_shortage),
         cmocka_unit_test(values_of_members_fit_static_shared_memory),
     };
     return cmocka_run_group_tests_name("resources of kernels", tests, NULL, NULL);
