@@ -7,7 +7,9 @@
  *   among g groups some k (1 + k / 2g) values of the row reach it.
  * - Where more do than there is room for, the floor rises to what Order::first of those that have room reach, and the
  *   row is gone over again. Room have the columns that a hash of their numbers admits, so that the smaller values do
- * not fill it wherever in the row they are.
+ *   not fill it wherever in the row they are.
+ * - More values than there are groups have no such first floor, and so little room that this would take dozens of
+ *   passes: the floor is guessed from a sample, and the pass after it counts how many reach it.
  *
  * A row that is not staged is gone over in rounds of KILN_ROUND steps, the vectors that are loaded together, each as
  * often as it takes while it is near. */
@@ -57,17 +59,25 @@ template <class Order> struct kiln_choosing {
     static_assert(threads % 4 == 0 && (KILN_ROUND == KILN_STEPS || most >= KILN_COLS || most >= 2 * first + 2), "");
 
     static constexpr int groups = Order::groups, lanes = threads / groups;
+    static constexpr bool guesses = Order::guesses;
+    static constexpr int most_failures = 4; /* of guesses */
 
-    key floor;            /* none of those that are wanted is below it ... */
-    value floor_value;    /* ... or below that, which NaN is not */
-    kiln_u32 last;        /* of those at the floor, none is behind this column */
-    kiln_u32 sample_mask; /* of a column's hash: those with any of these bits are left out for now */
-    bool exact;           /* only what may be among them is put down; else some of what is at the floor besides */
-    int kept;             /* put down by rounds before */
+    key floor;             /* none of those that are wanted is below it ... */
+    value floor_value;     /* ... or below that, which NaN is not */
+    kiln_u32 last;         /* of those at the floor, none is behind this column */
+    kiln_u32 sample_mask;  /* of a column's hash: those with any of these bits are left out for now */
+    bool exact;            /* only what may be among them is put down; else some of what is at the floor besides */
+    int kept;              /* put down by rounds before */
+    kiln_choice<key> sure; /* of guesses: the highest floor that enough are known to reach, how many do ... */
+    kiln_u32 sure_last;    /* ... and to which column */
+    int failures;          /* since that floor was found */
 
     KILN_MEMBER kiln_choosing(const kiln_row &row) : sample_mask(0), exact(false), kept(0) {
         raise(0, 0xffffffffu);
         floor_value = order::least();
+        sure = {0, (int)KILN_END};
+        sure_last = 0xffffffffu;
+        failures = 0;
         if (!Order::looks && KILN_END > most) admit((float)KILN_END * KILN_ROUND, (float)KILN_STEPS);
     }
 
@@ -160,17 +170,19 @@ template <class Order> struct kiln_choosing {
     }
     /* Once more where something was left out. That comes to an end: of those that are there at most half are of earlier
      * rounds, so that where the hash admits all more than are wanted are new, and the floor rises beyond the last of
-     * these; where it does not rise the hash admits more. */
+     * these; where it does not rise the hash admits more. Guesses end when some have failed. */
     KILN_MEMBER bool again() {
         kiln_row_barrier();
         const int found = state().count, there = found < most ? found : most;
-        if (sample_mask == 0 && found <= most) {
+        if (sample_mask == 0 && found <= most && !is_too_high(found)) {
             kept = found;
             return false;
         }
         kiln_row_barrier();
         exact = true;
-        if (there > first && rises(there)) {
+        if (guesses && failures < most_failures) {
+            guess(found);
+        } else if (there > first && rises(there)) {
             if (KILN_ROUND < KILN_STEPS && kept > 0) drop();
             /* Where all that were found are there, so many of them reach the new floor. Of more than there was room for
              * the first to come are there, which in an ascending row are the smallest: all others may reach it. */
@@ -181,14 +193,43 @@ template <class Order> struct kiln_choosing {
         return true;
     }
     /* To the last one that is wanted of as many as are there, if that stands before the floor. */
-    KILN_MEMBER bool rises(int there) {
-        const int number = last_wanted(there);
+    KILN_MEMBER bool rises(int there) { return rises_to(number_of(first, there)); }
+    KILN_MEMBER bool rises_to(int number) {
         const key to = key_at(number);
         const kiln_u32 column = kiln_chosen<Order>(number);
         kiln_row_barrier();
         const bool higher = to > floor || (to == floor && column < last);
         if (higher) raise(to, column);
         return higher;
+    }
+
+    /* Whether fewer than are wanted reach the floor, of a row that has as many. */
+    KILN_MEMBER bool is_too_high(int found) const {
+        return guesses && found < first && (floor != sure.floor || last != sure_last);
+    }
+    /* Of a sample of those that reach the sure floor the one that as many reach as are halfway from those wanted to
+     * those that there is room for. The same columns are a sample again: after a failure it is one further behind. */
+    KILN_MEMBER void guess(int found) {
+        if (sample_mask == 0) { /* all that reach the floor are counted: it is sure, or it was too high */
+            if (found >= first && found < sure.count) {
+                sure = {floor, found};
+                sure_last = last;
+                failures = 0;
+            } else {
+                failures++;
+                raise(sure.floor, sure_last);
+            }
+            return admit((float)sure.count, 1.0f);
+        }
+        const int wanted = (first + most) / 2 * (4 + failures) / 4;
+        const int place = wanted / (int)(sample_mask + 1) + failures;
+        if (found <= most && place < found) {
+            rises_to(number_of(place > 0 ? place : 1, found));
+            sample_mask = 0;
+        } else { /* the hash is no sample of these */
+            failures++;
+            sample_mask = found > most ? 2 * sample_mask + 1 : sample_mask >> 1;
+        }
     }
     /* Of what rounds before have put down, what reaches the floor is moved to the front. */
     KILN_MEMBER void drop() {
@@ -248,9 +289,10 @@ template <class Order> struct kiln_choosing {
         else
             sort_many(count);
     }
-    static KILN_CALL int last_wanted(int there) {
+    /* The number of the one at a place, from 1 on, of those that are there. */
+    static KILN_CALL int number_of(int place, int there) {
         sort(there);
-        return sorting::numbers(sorting::turns)[first - 1];
+        return sorting::numbers(sorting::turns)[place - 1];
     }
     KILN_MEMBER void sort() const { sort(kept); }
     /* Before it is asked what is carried: fewer are looked for. */

@@ -30,9 +30,10 @@ void kiln__emit_orders(const kiln__emitter *e) {
                     begin + room.numbers, begin + room.columns_at, begin + room.state);
         if (chooses)
             kiln__write(e,
-                        "    static constexpr bool looks = %s;\n"
+                        "    static constexpr bool looks = %s, guesses = %s;\n"
                         "    static constexpr int groups = %d, sampled = %d, counted = %d;\n",
-                        choosing.looks ? "true" : "false", choosing.groups, choosing.sampled, choosing.counted);
+                        choosing.looks ? "true" : "false", choosing.guesses ? "true" : "false", choosing.groups,
+                        choosing.sampled, choosing.counted);
         kiln__write(e, "};\n\n");
     }
 }

@@ -369,11 +369,12 @@ typedef struct kiln__order_room {
 kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32_t order);
 /* How a row's largest values are chosen. */
 typedef struct kiln__choosing {
-    int groups;  /* of the row's threads ... */
-    bool looks;  /* ... whose largest values have the first floor; else a sample has */
-    int sampled; /* about so many values are a sample */
-    int counted; /* values that a thread has when they are brought into order by counting what stands before each; of
-                  * more they are merged */
+    int groups;   /* of the row's threads ... */
+    bool looks;   /* ... whose largest values have the first floor; else a sample has */
+    bool guesses; /* floors are guessed from samples of the row, which is gone over once more for each */
+    int sampled;  /* about so many values are a sample */
+    int counted;  /* values that a thread has when they are brought into order by counting what stands before each; of
+                   * more they are merged */
 } kiln__choosing;
 kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
                                  uint32_t order);

@@ -70,8 +70,11 @@ kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *proble
     const int64_t room = values_in_order(ir, s->row.slots.columns, order);
     int groups = (int)kiln__greatest(threads / 32, 1);
     while (groups < enough && groups < threads) groups *= 2;
+    const bool looks = first <= groups && groups <= room && problem->cols > 2 * (int64_t)groups;
+    const bool rounds = s->row.slots.round < s->steps; /* come to their floors while a row's vectors are at hand */
     return (kiln__choosing){.groups = groups,
-                            .looks = first <= groups && groups <= room && problem->cols > 2 * (int64_t)groups,
+                            .looks = looks,
+                            .guesses = !looks && !rounds && problem->cols > room,
                             .sampled = (int)room / 2,
                             .counted = room <= threads ? 1 : COUNTED_VALUES};
 }
