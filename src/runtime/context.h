@@ -311,8 +311,8 @@ kiln_status kiln__image_obtain(kiln_context *context, kiln_policy policy, const 
 static inline bool kiln__image_cancelled(const kiln__image *image) {
     return image->cancels != atomic_load(&image->group->cancels);
 }
-/* Whether the compiler had too few registers. What a call of a function leaves in memory it leaves there however many
- * there are: no shortage where not all are used. */
+/* Whether the compiler had too few registers. A few values that the call of a function leaves in memory, where not all
+ * registers are used, are no shortage; many are one of those that calls preserve. */
 bool kiln__image_lacks_registers(const kiln__image *image, const kiln__prepared *prepared, const kiln__device *device);
 void kiln__image_free(kiln__image *image);
 void kiln__image_free_bytes(kiln__image *image); /* and the names; what describes the kernel stays */

@@ -102,10 +102,10 @@ kiln_status kiln__image_copy(kiln__image *out, const void *bytes, size_t size, c
 }
 
 bool kiln__image_lacks_registers(const kiln__image *image, const kiln__prepared *prepared, const kiln__device *device) {
-    enum { unit = 8 }; /* registers are handed out by */
+    enum { unit = 8, few = 4 * unit }; /* registers that are handed out together; their bytes */
     const int allowed = kiln__schedule_allowed_registers(device, &prepared->schedule);
     const bool all = image->facts.registers < 0 || image->facts.registers > allowed - unit;
-    return image->facts.spill_bytes > 0 && all;
+    return image->facts.spill_bytes > (all ? 0 : few);
 }
 
 static kiln_status take_entry(const kiln__entry *entry, kiln_origin origin, kiln__image *out) {

@@ -15,6 +15,7 @@
 #define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
 #define REGISTER_ELEMENTS 64 /* of a thread */
 #define LANE_ELEMENTS 8      /* of a lane, where several rows are in a block */
+#define CHOSEN_ELEMENTS 16   /* of a thread at a time, where a row's largest are chosen: each has code of its own */
 #define COUNTED_VALUES 2     /* of a thread, that are brought into order by counting */
 
 /* How many blocks so many columns are. */
@@ -220,7 +221,13 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
 
 /* ---- points ---- */
 
-static kiln__pins point_of(const kiln__pins *pins, int threads, int width, int staging) {
+/* Vectors of a thread under way, of rows that are read again. */
+static int streamed_vectors(const kiln__given *g, int width) {
+    const bool chooses = g->problem->sorted && most_chosen(g->ir) > 0;
+    return chooses ? (int)kiln__greatest(kiln__least(STREAMED_VECTORS, CHOSEN_ELEMENTS / width), 1) : STREAMED_VECTORS;
+}
+
+static kiln__pins point_of(const kiln__given *g, const kiln__pins *pins, int threads, int width, int staging) {
     const kiln__pins usual = {.group = KILN__GROUP_BLOCK,
                               .staging = staging,
                               .threads = threads,
@@ -228,7 +235,7 @@ static kiln__pins point_of(const kiln__pins *pins, int threads, int width, int s
                               .cluster = 1,
                               .persistent = -1};
     kiln__pins point = kiln__pins_complete(pins, &usual);
-    if (!point.batch && point.staging == KILN__STAGING_NONE) point.batch = STREAMED_VECTORS;
+    if (!point.batch && point.staging == KILN__STAGING_NONE) point.batch = streamed_vectors(g, width);
     point.vector_width = width;
     point.rows_per_block = 1;
     return point;
@@ -241,16 +248,21 @@ static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, 
     const int width = kiln__dividing(g->problem->cols, widest);
     for (int threads = 256; threads >= 32; threads /= 2)
         if (unit_of(g->problem, threads, width) <= 2 * CHUNK_COLUMNS)
-            out[count++] = point_of(pins, threads, width, KILN__STAGING_NONE);
+            out[count++] = point_of(g, pins, threads, width, KILN__STAGING_NONE);
     return count;
 }
 
 /* As many as vectors keep busy, or merges. */
 static int most_threads(const kiln__given *g, int width) {
-    const int64_t cols = g->problem->cols;
+    const int64_t cols = g->problem->cols, vectors = streamed_vectors(g, width);
     if (g->problem->sorted && sorts_all(g->ir))
         return kiln__power_of_two_from(kiln__divide_up(cols, MERGED_COLUMNS), KILN__MOST_THREADS);
-    return kiln__power_of_two_from(kiln__divide_up(cols, 4 * (int64_t)width), MOST_THREADS);
+    return kiln__power_of_two_from(kiln__divide_up(cols, vectors * width), MOST_THREADS);
+}
+
+/* Elements of a thread that registers hold. */
+static int64_t most_in_registers(const kiln__given *g) {
+    return g->problem->sorted && most_chosen(g->ir) > 0 ? 2 * CHOSEN_ELEMENTS : REGISTER_ELEMENTS;
 }
 
 /* Few columns are chosen of by lanes, of several rows in a block. */
@@ -264,7 +276,7 @@ static int add_lanes(const kiln__given *g, const kiln__pins *pins, int widest, k
             const bool enough =
                 kiln__least(cols, most_chosen(g->ir)) <= lanes && cols <= (int64_t)LANE_ELEMENTS * lanes;
             if (!enough || (pins->threads && pins->threads != lanes)) continue;
-            out[count] = point_of(pins, lanes, width, KILN__STAGING_REGISTERS);
+            out[count] = point_of(g, pins, lanes, width, KILN__STAGING_REGISTERS);
             out[count++].group = KILN__GROUP_LANES;
         }
     return count;
@@ -279,9 +291,9 @@ int kiln__slots_points(const kiln__given *g, const kiln__pins *pins, kiln__pins 
     const int most = (int)kiln__greatest(most_threads(g, widest), 32);
     for (int threads = most; threads >= 32; threads /= 4) /* few have chunks of few columns */
         for (int width = widest; width > 0; width /= 2) {
-            if (cols <= (int64_t)REGISTER_ELEMENTS * threads)
-                out[count++] = point_of(pins, threads, width, KILN__STAGING_REGISTERS);
-            out[count++] = point_of(pins, threads, width, KILN__STAGING_NONE);
+            if (cols <= most_in_registers(g) * threads)
+                out[count++] = point_of(g, pins, threads, width, KILN__STAGING_REGISTERS);
+            out[count++] = point_of(g, pins, threads, width, KILN__STAGING_NONE);
         }
     return count;
 }

@@ -168,6 +168,9 @@ static void what_calls_leave_in_memory_is_no_shortage(void **state) {
     const kiln__device device = kiln__device_typical(90);
     kiln__image image = {.facts = {.registers = 56, .spill_bytes = 4}};
     assert_false(kiln__image_lacks_registers(&image, &prepared, &device));
+    image.facts.spill_bytes = 400;
+    assert_true(kiln__image_lacks_registers(&image, &prepared, &device));
+    image.facts.spill_bytes = 4;
     image.facts.registers = kiln__schedule_allowed_registers(&device, &prepared.schedule) - 1;
     assert_true(kiln__image_lacks_registers(&image, &prepared, &device));
     image.facts.registers = -1; /* not told */
