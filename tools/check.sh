@@ -87,26 +87,26 @@ for compiler in ${release:+gcc ${clang:+clang}}; do
         -DKILN_BUILD_TESTS=OFF
 done
 if [ -n "$sanitize" ]; then
-    step 7 "Building and testing under sanitizers"
+    step 8 "Building and testing under sanitizers"
     build "$dir/sanitize" "$jobs" -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_WERROR=ON \
         -DKILN_SANITIZE=address,undefined
     # The long ones run below; the software GPU is not sanitized itself.
     ctest --test-dir "$dir/sanitize" --output-on-failure -LE "long|software_gpu|torture"
-    step 4 "Building and testing what has threads under ThreadSanitizer"
+    step 5 "Building and testing what has threads under ThreadSanitizer"
     build "$dir/threads" "$jobs" --target threaded_tests -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo \
         -DKILN_WERROR=ON -DKILN_SANITIZE=thread
     ctest --test-dir "$dir/threads" --output-on-failure -L threads
 fi
 tests=(-LE exhaustive)
 title="Building, and the tests"
-minutes=6
+minutes=15
 if [ -n "$all" ]; then
     tests=()
-    minutes=10
+    minutes=22
 elif [ -n "$quick" ]; then
     tests=(-LE "long|software_gpu|torture|gpu" -E "^(soak.*|test_fit)$")
     title="Building, and the fast tests"
-    minutes=2
+    minutes=5
 fi
 step $minutes "$title"
 build "$dir/check" "$jobs" -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_WERROR=ON "$python_package"
