@@ -302,10 +302,27 @@ template <class Order> struct kiln_choosing {
 
     /* Of a column that may be among those that are chosen, what else is wanted of it. */
     template <class T> KILN_MEMBER void carry(int place, value v, kiln_index col, T carried) const {
-        if (v < floor_value || !reaches(v, (kiln_u32)col)) return;
+        if (v < floor_value) return;
+        const int number = number_if_chosen(v, (kiln_u32)col, floor, last, kept < first ? kept : first);
+        if (number >= 0) kiln_carried<T>(place, number) = carried;
+    }
+    /* The number of a value, which is at the column, among the first `count` of those that are sorted; -1: it is none.
+     */
+    static KILN_CALL int number_if_chosen(value v, kiln_u32 column, key floor, kiln_u32 last, int count) {
+        if (!reaches(v, column, floor, last)) return -1;
+        const composite mine = composite::of(kiln_key_of(v), column);
         const kiln_number *const numbers = sorting::numbers(sorting::turns);
-        for (int i = 0; i < first && i < kept; ++i)
-            if (kiln_chosen<Order>(numbers[i]) == (kiln_u32)col) kiln_carried<T>(place, numbers[i]) = carried;
+        int before = 0; /* of those that stand before it */
+#pragma unroll 1
+        for (int behind = count; before < behind;) {
+            const int middle = (before + behind) / 2, number = numbers[middle];
+            if (composite::of(key_at(number), kiln_chosen<Order>(number)) > mine)
+                before = middle + 1;
+            else
+                behind = middle;
+        }
+        const bool chosen = before < count && kiln_chosen<Order>(numbers[before]) == column;
+        return chosen ? numbers[before] : -1;
     }
 };
 
