@@ -312,7 +312,7 @@ static inline bool kiln__image_cancelled(const kiln__image *image) {
     return image->cancels != atomic_load(&image->group->cancels);
 }
 /* Whether the compiler had too few registers. A few values that the call of a function leaves in memory, where not all
- * registers are used, are no shortage; many are one of those that calls preserve. */
+ * registers are used, are no shortage; many are: calls preserve few registers. */
 bool kiln__image_lacks_registers(const kiln__image *image, const kiln__prepared *prepared, const kiln__device *device);
 void kiln__image_free(kiln__image *image);
 void kiln__image_free_bytes(kiln__image *image); /* and the names; what describes the kernel stays */

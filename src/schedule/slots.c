@@ -223,8 +223,8 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
 
 /* Vectors of a thread under way, of rows that are read again. */
 static int streamed_vectors(const kiln__given *g, int width) {
-    const bool chooses = g->problem->sorted && most_chosen(g->ir) > 0;
-    return chooses ? (int)kiln__greatest(kiln__least(STREAMED_VECTORS, CHOSEN_ELEMENTS / width), 1) : STREAMED_VECTORS;
+    return most_chosen(g->ir) ? (int)kiln__greatest(kiln__least(STREAMED_VECTORS, CHOSEN_ELEMENTS / width), 1)
+                              : STREAMED_VECTORS;
 }
 
 static kiln__pins point_of(const kiln__given *g, const kiln__pins *pins, int threads, int width, int staging) {
@@ -262,7 +262,7 @@ static int most_threads(const kiln__given *g, int width) {
 
 /* Elements of a thread that registers hold. */
 static int64_t most_in_registers(const kiln__given *g) {
-    return g->problem->sorted && most_chosen(g->ir) > 0 ? 2 * CHOSEN_ELEMENTS : REGISTER_ELEMENTS;
+    return most_chosen(g->ir) ? 2 * CHOSEN_ELEMENTS : REGISTER_ELEMENTS;
 }
 
 /* Few columns are chosen of by lanes, of several rows in a block. */

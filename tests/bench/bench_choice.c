@@ -2,12 +2,6 @@
 /* What a shape that a process has not seen costs before any compiler or cache is asked: choosing its schedule and
  * writing its source, by a program that is new, too. Needs no GPU. Usage: bench_choice [arch] */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

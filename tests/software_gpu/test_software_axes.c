@@ -20,7 +20,6 @@
 #define BLOCKS "y = x / absmax(x, block = 32) + x / max(abs(x))"
 #define SCAN "y = cumsum(x)"
 #define LARGEST "y = topk(x, 3)"
-#define MANY "y = topk(x, 33)"                     /* of more than the groups of 32 threads */
 #define ALIKE "y = argtopk(where(x > 0, 1, 0), 3)" /* more of one value than there is room for */
 
 static software_device device;
