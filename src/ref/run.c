@@ -105,9 +105,14 @@ static void count_blocks(const kiln__ref_run_state *run, int64_t block, int64_t 
     }
 }
 
-/* Columns from `col` on that are evaluated together: those of one axis that blocks lie along. */
-static size_t columns_from(const kiln__ref_run_state *run, int64_t col) {
-    const int64_t row = run->length - col, axis = run->period - col % run->period;
+/* The columns that are put in order and written: a single one, whatever the row's length. */
+static int64_t kept_columns(const kiln__ref_run_state *run) {
+    return run->col_count == 1 && !run->ir->offsets ? 1 : run->length;
+}
+
+/* Columns from `col` on, before `end`, that are evaluated together: those of one axis that blocks lie along. */
+static size_t columns_from(const kiln__ref_run_state *run, int64_t col, int64_t end) {
+    const int64_t row = end - col, axis = run->period - col % run->period;
     const int64_t left = row < axis ? row : axis;
     return left < (int64_t)run->width ? (size_t)left : run->width;
 }
@@ -230,13 +235,14 @@ static void gather_row(kiln__ref_run_state *run, uint32_t index) {
         for (int k = 0; k < of->arg_count && !sorted && run->before[i] == ELEMENT; k++)
             run->before[of->args[k]] = ELEMENT;
     }
-    for (int64_t col = 0, n; col < run->length; col += n) {
-        n = (int64_t)columns_from(run, col);
+    const int64_t end = kiln__op_selects(inst->op) ? run->length : kept_columns(run);
+    for (int64_t col = 0, n; col < end; col += n) {
+        n = (int64_t)columns_from(run, col, end);
         run_block(run, run->before, col, (size_t)n);
         memcpy(accumulator->row + col, run->values[inst->args[0]], (size_t)n * sizeof *accumulator->row);
     }
     if (inst->op == KILN__OP_ORDER)
-        kiln__ref_sort(ir->insts[inst->args[0]].type, inst->u.order.descending, run->length, accumulator);
+        kiln__ref_sort(ir->insts[inst->args[0]].type, inst->u.order.descending, end, accumulator);
 }
 
 /* What a pass begins with: a row's values, reductions of nothing, what is in order before it. */
@@ -280,8 +286,9 @@ static void run_pass(kiln__ref_run_state *run, const uint8_t *roles, uint32_t pa
     const kiln__ir *ir = run->ir;
     const bool last = pass == ir->phase_count, columns = has_columns(run, roles, last);
     begin_pass(run, roles, pass);
-    for (int64_t col = 0, n; columns && col < run->length; col += n) {
-        n = (int64_t)columns_from(run, col);
+    const int64_t end = last ? kept_columns(run) : run->length;
+    for (int64_t col = 0, n; columns && col < end; col += n) {
+        n = (int64_t)columns_from(run, col, end);
         run_block(run, roles, col, (size_t)n);
         if (last) store_outputs(run, true, col, (size_t)n);
     }

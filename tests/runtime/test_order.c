@@ -330,6 +330,9 @@ static void few_columns_are_in_order(void **state) {
     (void)state;
     run_columns("a = sort(x); b = argsort(x); c = topk(x, 1); d = argtopk(x, 1)", KILN_F32, (double[]){5}, 1,
                 (double[]){5, 0, 5, 0});
+    /* A single column is written whatever the row's length. */
+    run_columns("lengths(0); a = sort(x); b = argsort(x); c = cumsum(x) + 1; d = x - 1", KILN_F32, (double[]){5}, 1,
+                (double[]){5, 0, 6, 4});
     double x[2] = {3, 4}, n[1] = {0}, y[1] = {-1};
     bound b;
     if (bound_create(&b, "lengths(n); y = absmax(topk(x, 2))", NULL, NULL, "f64[1,1] f64[1,2] f64[1]"))
