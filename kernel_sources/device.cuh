@@ -108,6 +108,14 @@ KILN_PAIRS(kiln_f16_pair_minimum, "min.NaN.f16x2")
 KILN_PAIRS(kiln_bf16_pair_maximum, "max.NaN.bf16x2")
 KILN_PAIRS(kiln_bf16_pair_minimum, "min.NaN.bf16x2")
 
+/* count + 1 where a is larger than b: written in C++ it is one instruction more. */
+KILN_DEVICE int kiln_count_larger(int count, kiln_u64 a, kiln_u64 b) {
+    asm("{\n\t.reg .pred larger;\n\tsetp.gt.u64 larger, %1, %2;\n\t@larger add.s32 %0, %0, 1;\n\t}"
+        : "+r"(count)
+        : "l"(a), "l"(b));
+    return count;
+}
+
 /* Fast forms, without the slow paths that the exact ones branch to. reciprocal: 1 ulp, infinite for numbers under
  * 2^-128. ratio: 2 ulp over the whole range. exp2_flush: 2 ulp; results under 2^-126 become 0. */
 KILN_DEVICE float kiln_fast_reciprocal(float x) {

@@ -8,6 +8,8 @@ KILN_DEVICE kiln_i64 kiln_row_index() { return kiln_block() / KILN_SPLITS; }
 KILN_DEVICE kiln_u32 kiln_lanes_of_row() { return 0xffffffffu; }
 
 KILN_DEVICE void kiln_row_barrier() { kiln_block_barrier(); }
+KILN_DEVICE void kiln_rows_barrier() { kiln_block_barrier(); }
+KILN_DEVICE bool kiln_any_of_rows(bool row) { return row; }
 
 /* Every thread gets the combination of all threads' values, combined in the order of the threads. Each phase has
  * slots of its own (V is a type of its own), and so has every other row, so one barrier is enough. */

@@ -97,6 +97,13 @@ template <class Order> KILN_DEVICE void kiln_sort(kiln_index count) {
     kiln_sorting<Order>::sort(count < Order::columns ? (int)count : Order::columns);
 }
 
+/* Goes over the first places of the row's order, of which a thread has one at a time. */
+template <int PLACES, class Body> KILN_DEVICE void kiln_each_in_order(const kiln_row &row, Body &body) {
+#pragma unroll 1
+    for (kiln_index col = kiln_rank(); col < PLACES && col < KILN_END; col += KILN_THREADS_PER_ROW)
+        body.place(row, col);
+}
+
 /* The number that stands at the place in the order of `count` columns; below 0: a vector reaches out of them. */
 template <class Order> KILN_DEVICE int kiln_number_in_order(kiln_index place, kiln_index count) {
     typedef kiln_sorting<Order> sorting;

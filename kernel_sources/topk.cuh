@@ -24,13 +24,20 @@ template <class Key> struct kiln_composite { /* of 64 bits */
     KILN_MEMBER bool operator>(const kiln_composite &b) const {
         return key > b.key || (key == b.key && behind > b.behind);
     }
+    KILN_MEMBER int count_larger(int count, const kiln_composite &b) const { return count + (*this > b); }
 };
 template <> struct kiln_composite<kiln_u32> {
     kiln_u64 all;
     static KILN_MEMBER kiln_composite of(kiln_u32 key, kiln_u32 column) { return {(kiln_u64)key << 32 | ~column}; }
     KILN_MEMBER kiln_u32 get() const { return (kiln_u32)(all >> 32); }
     KILN_MEMBER bool operator>(const kiln_composite &b) const { return all > b.all; }
+    KILN_MEMBER int count_larger(int count, const kiln_composite &b) const {
+        return kiln_count_larger(count, all, b.all);
+    }
 };
+
+/* Loaded 16 bytes at a time. */
+template <class Key> struct alignas(16) kiln_four_composites { kiln_composite<Key> at[4]; };
 
 /* What the row's threads tell each other. */
 template <class Key> struct kiln_choice {
@@ -94,11 +101,14 @@ template <class Order> struct kiln_choosing {
 #pragma unroll
         for (int k = 0; k < OWN; ++k) before[k] = 0;
 #pragma unroll 1
-        for (int i = 0; i < count; i += 4)
+        for (int i = 0; i < count; i += 4) {
+            const kiln_four_composites<key> four =
+                *reinterpret_cast<const kiln_four_composites<key> *>(composites() + i);
 #pragma unroll
             for (int j = 0; j < 4; ++j)
 #pragma unroll
-                for (int k = 0; k < OWN; ++k) before[k] += composites()[i + j] > mine[k];
+                for (int k = 0; k < OWN; ++k) before[k] = four.at[j].count_larger(before[k], mine[k]);
+        }
     }
 
     /* Multiplicative hashing (Knuth, The Art of Computer Programming 6.4), by 2^32 over the golden ratio. */
@@ -123,6 +133,14 @@ template <class Order> struct kiln_choosing {
     }
     KILN_MEMBER bool reaches(value v, kiln_u32 column) const { return reaches(v, column, floor, last); }
 
+    /* Rows of a warp are apart while some of them are gone over again. */
+    template <bool APART> static KILN_MEMBER void barrier() {
+        if constexpr (APART)
+            kiln_row_barrier();
+        else
+            kiln_rows_barrier();
+    }
+
     /* What the threads have looked at. */
     KILN_MEMBER void look(value best) {
         const int rank = kiln_rank();
@@ -130,21 +148,20 @@ template <class Order> struct kiln_choosing {
         for (int mask = 1; mask < lanes; mask *= 2)
             best = kiln_maximum(best, kiln_shuffle(best, mask, kiln_lanes_of_row()));
         if (rank % lanes == 0) composites()[rank / lanes] = composite::of(kiln_key_of(best), rank);
-        kiln_row_barrier();
+        kiln_rows_barrier();
         if (rank < groups) {
             const composite mine[1] = {composites()[rank]};
             int before[1];
             count_before(before, mine, groups);
             if (before[0] == first - 1) state().floor = mine[0].get();
         }
-        kiln_row_barrier();
+        kiln_rows_barrier();
         raise(state().floor, 0xffffffffu);
     }
 
-    /* Before the vectors are gone over, and when they have been: whether they are again. */
-    KILN_MEMBER void start() {
+    /* Before the vectors are gone over, and a barrier. */
+    KILN_MEMBER void start() const {
         if (kiln_rank() == 0) state().count = kept;
-        kiln_row_barrier();
     }
     /* Those of a vector take one addition to what the row's threads share. */
     template <int N> KILN_MEMBER void take(const value (&v)[N], kiln_index col, const kiln_span &span) {
@@ -153,10 +170,13 @@ template <class Order> struct kiln_choosing {
 #pragma unroll
         for (int j = 0; j < N; ++j)
             if (span.has(j) && !(v[j] < floor_value)) taken |= 1u << j;
-        if (exact)
+        if (exact) {
+            kiln_u32 first_column = column;
+            kiln_rematerialise(first_column); /* so that rows which ask for no hash compute none */
 #pragma unroll
             for (int j = 0; j < N; ++j)
-                if ((hash_of(column + j) & sample_mask) || !reaches(v[j], column + j)) taken &= ~(1u << j);
+                if ((hash_of(first_column + j) & sample_mask) || !reaches(v[j], column + j)) taken &= ~(1u << j);
+        }
         if (taken == 0) return;
         int at = atomicAdd(&state().count, __popc(taken));
 #pragma unroll
@@ -168,9 +188,10 @@ template <class Order> struct kiln_choosing {
             at += taken >> j & 1;
         }
     }
-    /* Once more where something was left out. That comes to an end: of those that are there at most half are of earlier
-     * rounds, so that where the hash admits all more than are wanted are new, and the floor rises beyond the last of
-     * these; where it does not rise the hash admits more. Guesses end when some have failed. */
+    /* When they have been: once more where something was left out. That comes to an end: of those that are there at
+     * most half are of earlier rounds, so that where the hash admits all more than are wanted are new, and the floor
+     * rises beyond the last of these; where it does not rise the hash admits more. Guesses end when some have failed.
+     */
     KILN_MEMBER bool again() {
         kiln_row_barrier();
         const int found = state().count, there = found < most ? found : most;
@@ -190,6 +211,8 @@ template <class Order> struct kiln_choosing {
         } else {
             sample_mask >>= 2; /* four times as many */
         }
+        start();
+        kiln_row_barrier();
         return true;
     }
     /* To the last one that is wanted of as many as are there, if that stands before the floor. */
@@ -257,7 +280,7 @@ template <class Order> struct kiln_choosing {
     }
 
     /* Each thread has so many of those that are there, and counts what stands before them. */
-    template <int OWN> static KILN_MEMBER void sort_by_counting(int count) {
+    template <int OWN, bool APART> static KILN_MEMBER void sort_by_counting(int count) {
         composite mine[OWN];
         int before[OWN];
 #pragma unroll
@@ -267,34 +290,35 @@ template <class Order> struct kiln_choosing {
             if (at < count) mine[k] = composite::of(key_at(at), kiln_chosen<Order>(at));
             if (at < (count + 3) / 4 * 4) composites()[at] = mine[k];
         }
-        kiln_row_barrier();
-        count_before(before, mine, count);
-        kiln_row_barrier();
+        barrier<APART>();
+        if (kiln_rank() < count) count_before(before, mine, count);
+        barrier<APART>();
 #pragma unroll
         for (int k = 0; k < OWN; ++k) {
             const int at = kiln_rank() + k * threads;
             if (at < count) sorting::numbers(sorting::turns)[before[k]] = (kiln_number)at;
         }
-        kiln_row_barrier();
+        barrier<APART>();
     }
-    static KILN_CALL void sort_many(int count) {
-        if (count <= Order::counted * threads)
-            sort_by_counting<Order::counted>(count);
+    static KILN_CALL void sort_any(int count) {
+        if (Order::counted == 1 || count <= threads)
+            sort_by_counting<1, true>(count);
+        else if (count <= Order::counted * threads)
+            sort_by_counting<Order::counted, true>(count);
         else
             sorting::sort(count);
     }
-    static KILN_MEMBER void sort(int count) {
-        if (Order::counted == 1 || count <= threads)
-            sort_by_counting<1>(count);
-        else
-            sort_many(count);
-    }
     /* The number of the one at a place, from 1 on, of those that are there. */
     static KILN_CALL int number_of(int place, int there) {
-        sort(there);
+        sort_any(there);
         return sorting::numbers(sorting::turns)[place - 1];
     }
-    KILN_MEMBER void sort() const { sort(kept); }
+    KILN_MEMBER void sort() const {
+        if (most > threads && kiln_any_of_rows(kept > threads))
+            sort_any(kept);
+        else
+            sort_by_counting<1, false>(kept);
+    }
     /* Before it is asked what is carried: fewer are looked for. */
     KILN_MEMBER void settle() {
         if (kept > first) rises(kept);
@@ -350,9 +374,10 @@ KILN_DEVICE void kiln_choose(const kiln_row &row, kiln_staging &staging, kiln_ch
     }
 #pragma unroll 1
     for (kiln_index step = 0; step < KILN_STEPS; step += KILN_ROUND) {
+        choosing.start();
+        kiln_rows_barrier();
         do {
             Values<kiln_choosing<Order> &> appending = {choosing};
-            choosing.start();
             restart();
             kiln_each_of_round(row, staging, step, appending);
         } while (choosing.again());

@@ -74,14 +74,14 @@ void kiln__emit_shared_numbers(const kiln__emitter *e, const bool *which) {
             kiln__write(e, "        kiln_uniforms u%u;\n", i);
 }
 
-void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool keeps) {
+void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool keeps, const char *in) {
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!which[i] || !e->element[i] || kiln__is_block_value(e, i) || kiln__op_is_literal(e->ir->insts[i].op))
             continue;
         const bool loaded = kiln__is_loaded(e, i);
-        kiln__write(e, "            const %s v%u = %s;\n", kiln__cxx_ctype(e->ir->insts[i].type), i,
+        kiln__write(e, "%sconst %s v%u = %s;\n", in, kiln__cxx_ctype(e->ir->insts[i].type), i,
                     loaded ? kiln__spell(e, "staged.v%u[j]", i) : kiln__spell_definition(e, i));
-        if (keeps && e->kept.value[i] && !loaded) kiln__write(e, "            staged.v%u[j] = v%u;\n", i, i);
+        if (keeps && e->kept.value[i] && !loaded) kiln__write(e, "%sstaged.v%u[j] = v%u;\n", in, i, i);
     }
 }
 
@@ -93,7 +93,7 @@ static void emit_reduction(const kiln__emitter *e, uint32_t i, bool *marked) {
     kiln__emit_shared_numbers(e, marked);
     kiln__write(e, "        kiln_block%u block%u = {%s};\n%s        for (int j = 0; j < %s; ++j) {\n", i, i,
                 kiln__spell_identity(e, &reduction), kiln__unrolled(e), e->width);
-    kiln__emit_element_values(e, marked, false);
+    kiln__emit_element_values(e, marked, false, "            ");
     kiln__write(e, "            %s = %s;\n        }\n", r,
                 kiln__spell_combine(e, &reduction, r, kiln__spell_value(e, reduction.args[0])));
     kiln__write(e, "        const %s v%u = kiln_reduce_block<%d>(block%u).r;\n", kiln__cxx_ctype(reduction.type), i,

@@ -205,9 +205,10 @@ void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent);
 void kiln__emit_computed(const kiln__emitter *e, int o);
 const char *kiln__spell_computed(const kiln__emitter *e, int o);
 void kiln__emit_put(const kiln__emitter *e, int o);
-/* The same of a block's value, by the thread that has the block's first columns; of element j in a loop over them. */
+/* The same of a block's value, by the thread that has the block's first columns; of element j, where a condition
+ * holds. */
 void kiln__emit_put_block(const kiln__emitter *e, int o, const char *value);
-void kiln__emit_put_element(const kiln__emitter *e, int o, const char *value);
+void kiln__emit_put_element(const kiln__emitter *e, int o, const char *in, const char *stores, const char *value);
 /* struct kiln_staged: a vector of the inputs that stay with the row. */
 void kiln__emit_staged(const kiln__emitter *e);
 
@@ -236,8 +237,8 @@ void kiln__emit_block_states(const kiln__emitter *e);
 void kiln__emit_block_values(const kiln__emitter *e);
 /* Before it, too: what the needed random numbers of the vector's elements share. */
 void kiln__emit_shared_numbers(const kiln__emitter *e, const bool *which);
-/* In such a loop: definitions of those that elements have; keeps: also into what later passes load. */
-void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool keeps);
+/* Of element j: definitions of those that elements have; keeps: also into what later passes load. */
+void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool keeps, const char *in);
 
 /* ---- online.c, phases.c ---- */
 

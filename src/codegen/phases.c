@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The generated loops over a vector: one struct per phase of reductions, one for the outputs. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/types.h"
@@ -27,7 +28,7 @@ void kiln__emit_elements(const kiln__emitter *e) {
     kiln__emit_block_values(e);
     kiln__emit_shared_numbers(e, e->needed);
     kiln__write(e, "%s        for (int j = 0; j < %s; ++j) {\n", kiln__unrolled(e), e->width);
-    kiln__emit_element_values(e, e->needed, true);
+    kiln__emit_element_values(e, e->needed, true, "            ");
 }
 
 /* What the reductions of a phase carry, and its clear function. */
@@ -263,11 +264,33 @@ static bool stores_elements(const kiln__emitter *e, int o) {
     return operand->first || (operand->run && !kiln__is_whole_run(e, operand->run));
 }
 
-static void emit_block_elements(const kiln__emitter *e) {
+static const char *spell_output(const kiln__emitter *e, int o) {
+    return kiln__spell_value(e, e->ir->outputs[o - e->inputs]);
+}
+
+static void emit_single_elements(const kiln__emitter *e) {
     for (int i = 0; i < e->column_outputs.count; i++) {
         const int o = e->column_outputs.at[i];
-        if (stores_elements(e, o)) kiln__emit_put_element(e, o, kiln__spell_value(e, e->ir->outputs[o - e->inputs]));
+        const kiln__operand *operand = &e->problem->operands[o];
+        if (!stores_elements(e, o)) continue;
+        const char *stores = operand->first ? kiln__spell(e, "col + j < %" PRId64, operand->first)
+                                            : kiln__spell_run_begins(e, operand->run, "(col + j)");
+        kiln__emit_put_element(e, o, "            ", kiln__spell(e, "span.has(j) && %s", stores), spell_output(e, o));
     }
+}
+
+/* Of a row's order alone: place by place. */
+static void emit_finish_in_order(const kiln__emitter *e) {
+    kiln__write(e, "/* The outputs of the row's order. */\nstruct kiln_finish {\n"
+                   "    KILN_MEMBER void place(const kiln_row &row, kiln_index col)\n    {\n"
+                   "        constexpr int j = 0; /* of one column */\n");
+    kiln__emit_element_values(e, e->needed, false, "        ");
+    for (int i = 0; i < e->column_outputs.count; i++) {
+        const int o = e->column_outputs.at[i];
+        kiln__emit_put_element(e, o, "        ", kiln__spell(e, "col < %" PRId64, e->problem->operands[o].first),
+                               spell_output(e, o));
+    }
+    kiln__write(e, "    }\n};\n\n");
 }
 
 static bool stores_vectors(const kiln__emitter *e, int o) {
@@ -278,6 +301,10 @@ bool kiln__emit_finish(kiln__emitter *e) {
     const kiln__operand_list *list = &e->column_outputs;
     if (!list->count && !e->adds_columns) return false;
     kiln__need_outputs(e);
+    if (kiln__slots_plan_of(e->schedule)->ends_in) {
+        emit_finish_in_order(e);
+        return true;
+    }
     kiln__write(e, "/* The outputs that have columns%s. */\nstruct kiln_finish {\n",
                 e->adds_columns ? ", and what columns add to values of all rows" : "");
     for (int i = 0; i < list->count; i++)
@@ -294,7 +321,7 @@ bool kiln__emit_finish(kiln__emitter *e) {
         kiln__write(e, "            %s[j] = %s;\n", kiln__spell_computed(e, list->at[i]),
                     kiln__spell_value(e, e->ir->outputs[y]));
     }
-    emit_block_elements(e);
+    emit_single_elements(e);
     emit_additions(e);
     kiln__write(e, "        }\n");
     for (int i = 0; i < list->count; i++) {

@@ -161,12 +161,8 @@ void kiln__emit_put_block(const kiln__emitter *e, int o, const char *value) {
                 kiln__spell_element_address(e, o, "col"));
 }
 
-void kiln__emit_put_element(const kiln__emitter *e, int o, const char *value) {
-    const kiln__operand *operand = &e->problem->operands[o];
-    const char *stores = operand->first ? kiln__spell(e, "col + j < %" PRId64, operand->first)
-                                        : kiln__spell_run_begins(e, operand->run, "(col + j)");
-    kiln__write(e, "            if (span.has(j) && %s) kiln_narrow(%s, *(%s));\n", stores, value,
-                kiln__spell_element_address(e, o, NULL));
+void kiln__emit_put_element(const kiln__emitter *e, int o, const char *in, const char *stores, const char *value) {
+    kiln__write(e, "%sif (%s) kiln_narrow(%s, *(%s));\n", in, stores, value, kiln__spell_element_address(e, o, NULL));
 }
 
 /* copy: a vector into its place. */

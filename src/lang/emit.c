@@ -132,6 +132,16 @@ static uint32_t columns_of(const kiln__typer *typer, const kiln__inst *inst) {
     return has_all_columns(inst->op) ? 0 : columns;
 }
 
+/* Whether the value at a place is known from what is there in the row's order, and from the row's one values. */
+static bool is_in_order(const kiln__typer *typer, const kiln__inst *inst) {
+    if (!inst->per_element || kiln__op_is_order(inst->op)) return true;
+    const bool asks = has_columns(inst->op) && inst->op != KILN__OP_FIRST && inst->op != KILN__OP_TAKE;
+    bool in_order = !asks && inst->arg_count > 0;
+    for (uint32_t i = 0; i < inst->arg_count && typer->work->status == KILN_OK; i++)
+        in_order = in_order && typer->insts.items[inst->args[i]].in_order;
+    return in_order;
+}
+
 kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
     const bool reduction = kiln__op_is_reduction(inst.op);
     unsigned phase = 0;
@@ -146,6 +156,7 @@ kiln__value kiln__emit(kiln__typer *typer, kiln__inst inst) {
     inst.run = run_of(typer, &inst);
     inst.across = is_across(typer, &inst);
     inst.columns = columns_of(typer, &inst);
+    inst.in_order = is_in_order(typer, &inst);
     phase += reduction;
     if (phase > KILN__MAX_PHASES)
         KILN__FAIL_AT(typer, typer->node, KILN_E_LIMIT, "reductions of reductions are nested more than %d deep",

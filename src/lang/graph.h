@@ -28,6 +28,7 @@ typedef struct kiln__node {
     bool constant;      /* typed: depends on literals, scalars and sizes alone */
     bool row_invariant; /* typed: the same in all rows, without a reduction: constant, or of inputs that rows share */
     bool across;        /* typed: of all rows together, known when the last of them is done */
+    bool in_order;      /* typed: of the row and of its order alone: no column's value is asked for there */
     uint32_t domain;  /* of reductions and COUNT: 1 + its index into the graph's domains; 0: the program's axes; typed:
                          of  BLOCK_REDUCE, BLOCK_COUNT: how many columns a block has */
     uint32_t run;     /* typed: so many neighbouring columns, from multiples of as many on, share the value; 0: each

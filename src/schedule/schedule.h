@@ -161,7 +161,8 @@ typedef struct kiln__slots_plan {
     int row_bytes; /* of those of each of a block's rows; 0: it has one row */
     int64_t round; /* vectors of a thread that a row's largest values are chosen of at a time: all steps, or those that
                       are loaded together; 0: none are chosen */
-    bool ends_in_round; /* outputs of columns are of the first round's alone */
+    int64_t ends_in; /* outputs of columns are of the row's order alone, of so many places: the last pass goes over
+                        these; 0: over the row */
 } kiln__slots_plan;
 
 /* What of a kernel is compiled where it is used, and what once, as a function that is called: by the next, less is. */

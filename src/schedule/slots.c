@@ -183,14 +183,15 @@ static int64_t round_of(const kiln__given *g, const kiln__schedule *s) {
     return batches ? kiln__least(s->batch, s->steps) : s->steps;
 }
 
-static bool ends_in_round(const kiln__problem *problem, const kiln__schedule *s, int64_t round) {
-    bool all = round > 0 && round < s->steps && s->edges == KILN__EDGES_ALIGNED;
-    for (int o = 0; o < problem->output_count; o++) {
+static int64_t ends_in(const kiln__ir *ir, const kiln__problem *problem) {
+    int64_t places = 0;
+    for (int o = 0; o < problem->output_count && problem->sorted; o++) {
         const kiln__operand *operand = &problem->operands[problem->input_count + o];
-        const int64_t columns = operand->first ? operand->first : problem->cols;
-        all = all && (!operand->per_element || columns <= round * s->team.threads_per_row * s->vector_width);
+        if (!operand->per_element) continue;
+        if (!operand->first || !ir->insts[ir->outputs[o]].in_order) return 0;
+        places = kiln__greatest(places, operand->first);
     }
-    return all;
+    return places;
 }
 
 bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
@@ -213,8 +214,8 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
                                       .slots = (int)slots,
                                       .bytes = (int)(bytes - offset),
                                       .row_bytes = lanes ? (int)row : 0,
-                                      .round = round_of(g, s)};
-    s->row.slots.ends_in_round = ends_in_round(g->problem, s, s->row.slots.round);
+                                      .round = round_of(g, s),
+                                      .ends_in = ends_in(g->ir, g->problem)};
     s->staging.bytes = (int)bytes;
     return true;
 }

@@ -20,7 +20,8 @@ struct kiln_software_device {
     void (*read_object)(unsigned long address, unsigned long bytes);
     void (*barrier)();
     void (*warp_barrier)(unsigned lanes);
-    int (*atomic_add)(int *address, int value); /* returns what was there */
+    bool (*warp_vote)(unsigned lanes, bool value); /* whether it is set in any of them */
+    int (*atomic_add)(int *address, int value);    /* returns what was there */
     unsigned long long (*shuffle)(unsigned lanes, unsigned long long bits, int lane_mask);
     void (*copy_async)(void *shared, const void *global, int bytes);
     void (*copy_wait)(int groups); /* but for so many of the latest; -1: also for what is in none */

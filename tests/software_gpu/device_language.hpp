@@ -99,7 +99,8 @@ KILN_SOFTWARE_HOOK void __ubsan_handle_out_of_bounds(void *, unsigned long) { ki
 
 KILN_SOFTWARE void __syncthreads() { kiln_software->barrier(); }
 
-KILN_SOFTWARE void __syncwarp(unsigned lanes) { kiln_software->warp_barrier(lanes); }
+KILN_SOFTWARE void __syncwarp(unsigned lanes = 0xffffffffu) { kiln_software->warp_barrier(lanes); }
+KILN_SOFTWARE bool __any_sync(unsigned lanes, bool value) { return kiln_software->warp_vote(lanes, value); }
 KILN_SOFTWARE int atomicAdd(int *address, int value) { return kiln_software->atomic_add(address, value); }
 
 template <class T> KILN_SOFTWARE T __shfl_xor_sync(unsigned lanes, T value, int lane_mask) {
@@ -390,6 +391,7 @@ __forceinline__ unsigned kiln_e2m1_pair_to_f16(unsigned char pair) {
 
 __forceinline__ float kiln_maximum(float a, float b) { return a > b || a != a ? a : b; }
 __forceinline__ float kiln_minimum(float a, float b) { return a < b || a != a ? a : b; }
+__forceinline__ int kiln_count_larger(int count, unsigned long long a, unsigned long long b) { return count + (a > b); }
 #define KILN_SOFTWARE_PAIRS(name, order, widen, narrow) \
     __forceinline__ unsigned name(unsigned a, unsigned b) { \
         const unsigned low = narrow(order(widen(a & 0xffff), widen(b & 0xffff))); \

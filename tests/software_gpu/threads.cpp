@@ -263,17 +263,33 @@ void wait_for_arrivals(unsigned long long *arrivals, int phase) {
 
 /* ---- shuffles and copies ---- */
 
-/* All lanes are there: each gets the value of its partner, or of none, where they are there for a barrier. */
+/* What lanes are there for, in the place of a shuffle's mask. */
+constexpr int barrier_of_lanes = 0, vote_of_lanes = warp_size;
+
+const char *called(int lane_mask) {
+    if (lane_mask == vote_of_lanes) return "a vote";
+    return lane_mask == barrier_of_lanes ? "a barrier" : "a shuffle";
+}
+
+/* Those that a lane waits for: of a barrier and a vote those that have not left, as CUDA has it. */
+uint32_t awaited(const Block &block, unsigned warp, const Thread &thread) {
+    const bool shuffles = thread.lane_mask != barrier_of_lanes && thread.lane_mask != vote_of_lanes;
+    return shuffles ? thread.lanes : thread.lanes & block.warp_lanes[warp];
+}
+
+/* All lanes are there: each gets the value of its partner, or of none, where they are there for a barrier; or what is
+ * set in any lane's. */
 void exchange(Running *r, unsigned warp, uint32_t lanes) {
     Block &block = *r->block;
-    if (!block.threads[r->current].lane_mask) block.shared.meet(warp, lanes);
     Thread *first = &block.threads[warp * warp_size];
-    unsigned long long values[warp_size] = {0};
+    if (first[__builtin_ctz(lanes)].lane_mask == barrier_of_lanes) block.shared.meet(warp, lanes);
+    unsigned long long values[warp_size] = {0}, any = 0;
     for (unsigned lane = 0; lane < warp_size; lane++)
-        if (lanes >> lane & 1) values[lane] = first[lane].value;
+        if (lanes >> lane & 1) any |= values[lane] = first[lane].value;
     for (unsigned lane = 0; lane < warp_size; lane++) {
         if (!(lanes >> lane & 1)) continue;
-        first[lane].value = values[lane ^ static_cast<unsigned>(first[lane].lane_mask)];
+        const int mask = first[lane].lane_mask;
+        first[lane].value = mask == vote_of_lanes ? any : values[lane ^ static_cast<unsigned>(mask)];
         first[lane].waits = Waits::nowhere;
         if (warp * warp_size + lane != r->current)
             block.ready.push_back(static_cast<uint16_t>(warp * warp_size + lane));
@@ -281,39 +297,74 @@ void exchange(Running *r, unsigned warp, uint32_t lanes) {
     block.warp_waits[warp] &= ~lanes;
 }
 
-unsigned long long shuffle_value(unsigned lanes, unsigned long long value, int lane_mask) {
+/* The value that the thread goes on with when all of the lanes have come here, too. */
+unsigned long long meet_lanes(unsigned lanes, unsigned long long value, int lane_mask) {
     Running *r = running();
     Block &block = *r->block;
-    const unsigned warp = r->current / warp_size, lane = r->current % warp_size,
-                   partner = lane ^ static_cast<unsigned>(lane_mask);
-    if (!(lanes >> lane & 1))
-        fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, which lane %u is not one of", lanes, lane);
-    if (partner >= warp_size || !(lanes >> partner & 1))
-        fail_launch(CODE_LAUNCH_FAILED, "takes the value of lane %u in a shuffle of lanes %#x", partner, lanes);
-    if (lanes & ~block.warp_lanes[warp])
-        fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, of which only %#x are there", lanes,
-                    lanes & block.warp_lanes[warp]);
+    const unsigned warp = r->current / warp_size, lane = r->current % warp_size;
     Thread &self = block.threads[r->current];
     self.waits = Waits::shuffle;
     self.lanes = lanes;
     self.value = value;
     self.lane_mask = lane_mask;
     block.warp_waits[warp] |= 1u << lane;
-    if ((block.warp_waits[warp] & lanes) != lanes) {
+    const uint32_t there = awaited(block, warp, self);
+    if ((block.warp_waits[warp] & there) != there) {
         go_to_host();
         return self.value;
     }
     for (unsigned other = 0; other < warp_size; other++) {
         const Thread &thread = block.threads[warp * warp_size + other];
-        if (lanes >> other & 1 && thread.lanes != lanes)
-            fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, lane %u one of lanes %#x", lanes, other,
-                        thread.lanes);
+        const bool alike = thread.lanes == lanes && !strcmp(called(thread.lane_mask), called(lane_mask));
+        if (there >> other & 1 && !alike)
+            fail_launch(CODE_LAUNCH_FAILED, "calls %s of lanes %#x, and lane %u %s of lanes %#x", called(lane_mask),
+                        lanes, other, called(thread.lane_mask), thread.lanes);
     }
-    exchange(r, warp, lanes);
+    exchange(r, warp, there);
     return self.value;
 }
 
-void wait_for_lanes(unsigned lanes) { shuffle_value(lanes, 0, 0); }
+void check_own(unsigned lanes) {
+    const unsigned lane = running()->current % warp_size;
+    if (!(lanes >> lane & 1))
+        fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, which lane %u is not one of", lanes, lane);
+}
+
+unsigned long long shuffle_value(unsigned lanes, unsigned long long value, int lane_mask) {
+    const Running *r = running();
+    const uint32_t there = r->block->warp_lanes[r->current / warp_size];
+    const unsigned partner = r->current % warp_size ^ static_cast<unsigned>(lane_mask);
+    check_own(lanes);
+    if (partner >= warp_size || !(lanes >> partner & 1))
+        fail_launch(CODE_LAUNCH_FAILED, "takes the value of lane %u in a shuffle of lanes %#x", partner, lanes);
+    if (lanes & ~there)
+        fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, of which only %#x are there", lanes,
+                    lanes & there);
+    return meet_lanes(lanes, value, lane_mask);
+}
+
+void wait_for_lanes(unsigned lanes) {
+    check_own(lanes);
+    meet_lanes(lanes, 0, barrier_of_lanes);
+}
+
+bool ask_lanes(unsigned lanes, bool value) {
+    check_own(lanes);
+    return meet_lanes(lanes, value, vote_of_lanes) != 0;
+}
+
+/* A lane leaves, for which others of its warp may have waited. */
+void leave_warp(Running *r) {
+    Block &block = *r->block;
+    const unsigned warp = r->current / warp_size, lane = r->current % warp_size;
+    block.warp_lanes[warp] &= ~(1u << lane);
+    for (unsigned other = 0; other < warp_size; other++) {
+        if (!(block.warp_waits[warp] >> other & 1)) continue;
+        const Thread &thread = block.threads[warp * warp_size + other];
+        const uint32_t there = awaited(block, warp, thread);
+        if (thread.lanes >> lane & 1 && (block.warp_waits[warp] & there) == there) exchange(r, warp, there);
+    }
+}
 
 int add_atomically(int *address, int value) {
     Running *r = running();
@@ -372,7 +423,7 @@ void start_thread() {
     r->grid->enter(r->grid->parameters);
     Block &block = *r->block;
     block.threads[r->current].waits = Waits::left;
-    block.warp_lanes[r->current / warp_size] &= ~(1u << r->current % warp_size);
+    leave_warp(r);
     r->clusters[block.number / r->grid->cluster].left++;
     if (++block.left == r->thread_count && block.shared.waits_for_cluster_barrier())
         fail_launch(CODE_LAUNCH_FAILED, "exits as the last of its block, whose shared memory another block wrote to "
@@ -388,6 +439,7 @@ kiln_software_device *device_state() {
     device->read_object = read_object;
     device->barrier = wait_at_barrier;
     device->warp_barrier = wait_for_lanes;
+    device->warp_vote = ask_lanes;
     device->atomic_add = add_atomically;
     device->shuffle = shuffle_value;
     device->copy_async = copy_later;

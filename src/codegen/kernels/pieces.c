@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of kernels: their head, their phases, their outputs. */
+#include <inttypes.h>
+
 #include "codegen/kernels/kernels.h"
 
 bool kiln__is_online(const kiln__emitter *e, uint32_t phase) { return e->schedule->passes.online == (int)phase; }
@@ -196,14 +198,16 @@ void kiln__emit_phases(const kiln__emitter *e, const char *in, const char *all_r
 void kiln__emit_last_pass(const kiln__emitter *e, const char *in) {
     if (!e->finish || e->schedule->passes.stores) return;
     emit_blocks_before(e, e->ir->phase_count, in);
-    if (e->schedule->passes.rematerialise) kiln__write(e, "%sstaging.rematerialise();\n", in);
-    emit_restart(e, e->ir->phase_count, in);
+    const bool goes_over_row = !kiln__slots_plan_of(e->schedule)->ends_in;
+    if (goes_over_row && e->schedule->passes.rematerialise) kiln__write(e, "%sstaging.rematerialise();\n", in);
+    if (goes_over_row) emit_restart(e, e->ir->phase_count, in);
     kiln__write(e, "%skiln_finish finish;\n", in);
-    if (kiln__slots_plan_of(e->schedule)->ends_in_round)
-        kiln__write(e, "%skiln_each_of_round(row, staging, 0, finish);\n", in);
-    else
+    if (goes_over_row)
         emit_each(e, e->ir->phase_count, in, e->schedule->edges == KILN__EDGES_PEELED ? "finish" : "each_vector",
                   "finish");
+    else
+        kiln__write(e, "%skiln_each_in_order<%" PRId64 ">(row, finish);\n", in,
+                    kiln__slots_plan_of(e->schedule)->ends_in);
 }
 
 void kiln__emit_row_outputs(const kiln__emitter *e, const char *in, const char *condition) {
