@@ -14,28 +14,6 @@
  * A row that is not staged is gone over in rounds of KILN_ROUND steps, the vectors that are loaded together, each as
  * often as it takes while it is near. */
 
-/* A value's key and its column, or what else tells equal ones apart: of two values the one that comes first is larger.
- */
-template <class Key> struct kiln_composite { /* of 64 bits */
-    Key key;
-    kiln_u64 behind;
-    static KILN_MEMBER kiln_composite of(Key key, kiln_u32 column) { return {key, ~column}; }
-    KILN_MEMBER Key get() const { return key; }
-    KILN_MEMBER bool operator>(const kiln_composite &b) const {
-        return key > b.key || (key == b.key && behind > b.behind);
-    }
-    KILN_MEMBER int count_larger(int count, const kiln_composite &b) const { return count + (*this > b); }
-};
-template <> struct kiln_composite<kiln_u32> {
-    kiln_u64 all;
-    static KILN_MEMBER kiln_composite of(kiln_u32 key, kiln_u32 column) { return {(kiln_u64)key << 32 | ~column}; }
-    KILN_MEMBER kiln_u32 get() const { return (kiln_u32)(all >> 32); }
-    KILN_MEMBER bool operator>(const kiln_composite &b) const { return all > b.all; }
-    KILN_MEMBER int count_larger(int count, const kiln_composite &b) const {
-        return kiln_count_larger(count, all, b.all);
-    }
-};
-
 /* Loaded 16 bytes at a time. */
 template <class Key> struct alignas(16) kiln_four_composites { kiln_composite<Key> at[4]; };
 
@@ -301,9 +279,9 @@ template <class Order> struct kiln_choosing {
         barrier<APART>();
     }
     static KILN_CALL void sort_any(int count) {
-        if (Order::counted == 1 || count <= threads)
+        if (Order::counted == 1 || (count <= threads && most > Order::counted * threads))
             sort_by_counting<1, true>(count);
-        else if (count <= Order::counted * threads)
+        else if (most <= Order::counted * threads || count <= Order::counted * threads)
             sort_by_counting<Order::counted, true>(count);
         else
             sorting::sort(count);

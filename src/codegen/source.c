@@ -131,7 +131,7 @@ static void emit_math_parts(const kiln__emitter *e) {
     emit_part_if(e, finds_columns(e->ir), "argmax.cuh");
     emit_part_if(e, e->schedule->passes.online >= 0, "online_sums.cuh");
     emit_part_if(e, calls(e, KILN__OP_STOCHASTIC), "stochastic.cuh");
-    emit_part_if(e, kiln__ir_selects(e->ir) || kiln__slots_plan_of(e->schedule)->round, "keys.cuh");
+    emit_part_if(e, kiln__ir_selects(e->ir) || e->problem->sorted, "keys.cuh");
     emit_part_if(e, kiln__ir_selects(e->ir), "selection.cuh");
 }
 

@@ -11,12 +11,13 @@
     8192 /* of a row in which blocks alone are reduced: longer ones are split among blocks of threads */
 #define MOST_CHUNKS 65535 /* of a grid's second dimension */
 #define MOST_THREADS 512
-#define MERGED_COLUMNS 8     /* of a thread, in rows that are sorted */
+#define MERGED_COLUMNS 32    /* of a thread, in rows that are sorted */
 #define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
 #define REGISTER_ELEMENTS 64 /* of a thread */
 #define LANE_ELEMENTS 8      /* of a lane, where several rows are in a block */
 #define CHOSEN_ELEMENTS 16   /* of a thread at a time, where a row's largest are chosen: each has code of its own */
-#define COUNTED_VALUES 2     /* of a thread, that are brought into order by counting */
+#define COUNTED_VALUES 2     /* of a thread, that are brought into order by counting; more are merged ... */
+#define FEW_VALUES 64        /* ... unless they are no more than these in all */
 
 /* How many blocks so many columns are. */
 static int64_t slots_of(const kiln__problem *problem, int64_t columns, int64_t block) {
@@ -73,11 +74,12 @@ kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *proble
     while (groups < enough && groups < threads) groups *= 2;
     const bool looks = first <= groups && groups <= room && problem->cols > 2 * (int64_t)groups;
     const bool rounds = s->row.slots.round < s->steps; /* come to their floors while a row's vectors are at hand */
-    return (kiln__choosing){.groups = groups,
-                            .looks = looks,
-                            .guesses = !looks && !rounds && problem->cols > room,
-                            .sampled = (int)room / 2,
-                            .counted = room <= threads ? 1 : COUNTED_VALUES};
+    return (kiln__choosing){
+        .groups = groups,
+        .looks = looks,
+        .guesses = !looks && !rounds && problem->cols > room,
+        .sampled = (int)room / 2,
+        .counted = (int)kiln__least(kiln__divide_up(room, threads), room <= FEW_VALUES ? FEW_VALUES : COUNTED_VALUES)};
 }
 
 /* What one instruction has: a slot for each block; values, their numbers before and after a merge. */
