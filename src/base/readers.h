@@ -34,7 +34,7 @@ void kiln__readers_free(kiln__readers *readers);
 void kiln__readers_reset(kiln__readers *readers);
 
 /* The thread's number, from 1 in the order of asking; 0: it has not asked. */
-extern _Thread_local __attribute__((tls_model("initial-exec"))) unsigned kiln__reader;
+extern _Thread_local unsigned kiln__reader;
 unsigned kiln__reader_begin(void); /* chooses it */
 static inline unsigned kiln__reader_number(void) { return kiln__reader != 0 ? kiln__reader : kiln__reader_begin(); }
 

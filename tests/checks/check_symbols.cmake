@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compares what libkiln.so exports with the checked-in list, and that list with the public headers.
-#   cmake -DROOT=<checkout> -DNM=<nm> -DLIBRARY=<libkiln.so> -P check_symbols.cmake
+# Compares what libkiln.so exports with the checked-in list, and that list with the public headers; and sees that it can
+# be opened at any time.
+#   cmake -DROOT=<checkout> -DNM=<nm> -DREADELF=<readelf> -DLIBRARY=<libkiln.so> -P check_symbols.cmake
 cmake_minimum_required(VERSION 3.22)
 file(STRINGS ${ROOT}/tests/checks/exported_symbols.txt listed)
 
@@ -11,6 +12,12 @@ endif()
 string(REGEX MATCHALL "[0-9a-f]+ [A-Za-z] [^\n]+" rows "${output}")
 list(TRANSFORM rows REPLACE "^[0-9a-f]+ [A-Za-z] " "")
 set(exported ${rows})
+
+# A process has little memory for thread-locals of libraries that it opens after its start, and others take from it.
+execute_process(COMMAND ${READELF} -dW ${LIBRARY} OUTPUT_VARIABLE output RESULT_VARIABLE result)
+if(NOT result EQUAL 0 OR output MATCHES "STATIC_TLS")
+    message(FATAL_ERROR "${LIBRARY} asks for static thread-local memory, or ${READELF} failed")
+endif()
 
 set(header "")
 file(GLOB headers ${ROOT}/include/kiln/*.h)

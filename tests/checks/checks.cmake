@@ -207,7 +207,7 @@ if(NOT KILN_SANITIZE AND KILN_INSTALL AND NOT DEFINED BUILD_SHARED_LIBS)
     endif()
     add_test(NAME fault_calls COMMAND ${script} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:kiln_static>
                                       -P ${here}/check_fault_calls.cmake)
-    add_test(NAME exported_symbols COMMAND ${script} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:kiln>
+    add_test(NAME exported_symbols COMMAND ${script} -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READELF} -DLIBRARY=$<TARGET_FILE:kiln>
                                            -P ${here}/check_symbols.cmake)
     find_path(kiln_cudart_INCLUDE_DIR cuda_runtime_api.h
               HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include ${kiln_cuda_dirs})
