@@ -263,8 +263,19 @@ static int most_threads(const kiln__given *g, int width) {
     return kiln__power_of_two_from(kiln__divide_up(cols, vectors * width), MOST_THREADS);
 }
 
-/* Elements of a thread that registers hold. */
+/* Whether a row's columns are asked for once, when they are put down to be sorted. */
+static bool is_read_once(const kiln__given *g) {
+    int times = 0;
+    for (uint32_t i = 0; i < g->ir->count; i++)
+        times += kiln__op_is_order(g->ir->insts[i].op) && kiln__keeps_row(g->ir, &g->ir->insts[i]);
+    for (uint32_t o = 0; o < g->ir->output_count; o++)
+        if (!g->ir->insts[g->ir->outputs[o]].in_order) return false;
+    return times == 1 && !most_chosen(g->ir) && !g->traits.passes && !g->problem->block_count;
+}
+
+/* Elements of a thread that registers hold, where it is of use. */
 static int64_t most_in_registers(const kiln__given *g) {
+    if (is_read_once(g)) return 0;
     return most_chosen(g->ir) ? 2 * CHOSEN_ELEMENTS : REGISTER_ELEMENTS;
 }
 
