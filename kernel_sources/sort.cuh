@@ -18,10 +18,10 @@ template <class Order> KILN_DEVICE kiln_u32 &kiln_chosen(int at) {
     return kiln_carried<kiln_u32>(Order::columns_at, at);
 }
 
-/* Whether a stands before b, wherever they were. NaN is the largest. */
+/* Whether a stands before b, wherever they were. NaN is the largest: it is not at most anything. */
 template <bool DESCENDING, class V> KILN_DEVICE bool kiln_precedes(V a, V b) {
-    if constexpr (DESCENDING) return b < a || (a != a && b == b);
-    return a < b || (b != b && a == a);
+    if constexpr (DESCENDING) return !(a <= b) && b == b;
+    return !(b <= a) && a == a;
 }
 
 /* A value's key and its column, or what else tells equal ones apart: of two values the one that comes first is larger.
@@ -123,11 +123,12 @@ template <class Order> struct kiln_sorting {
     /* The elements begin ... end - 1 of the merge of the run they are in with the one beside it; runs have been merged
      * `turn` times. */
     static KILN_MEMBER void merge(int turn, int begin, int end, int count) {
-        const kiln_number *const from = numbers(turn);
+        const kiln_number *const from = numbers(0);
         kiln_number *const to = numbers(turn + 1);
-        const int run = own << turn, first = (begin / own >> (turn + 1) << (turn + 1)) * own;
-        const int middle = least(first + run, count);
-        const int last = least(middle + run, count), before = begin - first;
+        const int all = turn % 2 * Order::room, behind = all + count; /* where those of this turn begin and end */
+        const int run = own << turn, first = all + (begin / own >> (turn + 1) << (turn + 1)) * own;
+        const int middle = least(first + run, behind), last = least(middle + run, behind);
+        const int before = all + begin - first;
         int low = before - (last - middle) > 0 ? before - (last - middle) : 0, high = least(before, middle - first);
         while (low < high) {
             const int half = (low + high) / 2;
@@ -137,14 +138,14 @@ template <class Order> struct kiln_sorting {
                 low = half + 1;
         }
         int a = first + low, b = middle + before - low;
-        kiln_number at_a = from[least(a, count - 1)], at_b = from[least(b, count - 1)];
+        kiln_number at_a = from[least(a, behind - 1)], at_b = from[least(b, behind - 1)];
         value of_a = values()[at_a], of_b = values()[at_b];
 #pragma unroll 4
         for (int i = begin; i < end; ++i) {
             const bool second = (a == middle) | ((b < last) & precedes(of_b, at_b, of_a, at_a)); /* without a branch */
             to[i] = second ? at_b : at_a;
             const int next = second ? ++b : ++a;
-            const kiln_number at = from[least(next, count - 1)];
+            const kiln_number at = from[least(next, behind - 1)];
             const value of = values()[at];
             if (second)
                 at_b = at, of_b = of;
