@@ -16,7 +16,7 @@ KILN_DEVICE kiln_u32 kiln_lanes_of_row() {
 KILN_DEVICE void kiln_row_barrier() { __syncwarp(kiln_lanes_of_row()); }
 /* Of all rows that the warp has, whose lanes come here together: which of them do is not asked for first. */
 KILN_DEVICE void kiln_rows_barrier() { __syncwarp(); }
-KILN_DEVICE bool kiln_any_of_rows(bool lane) { return __any_sync(0xffffffffu, lane); }
+KILN_DEVICE bool kiln_any_of_rows(bool row) { return __any_sync(0xffffffffu, row); }
 
 /* Every rank gets the combination of all ranks' values, combined in the order of the ranks. */
 template <class V> KILN_EXCHANGE V kiln_all_reduce(V value) {

@@ -137,7 +137,7 @@ template <class Order> struct kiln_choosing {
         raise(state().floor, 0xffffffffu);
     }
 
-    /* Before the vectors are gone over, and a barrier. */
+    /* Called before the vectors are gone over; a barrier must follow. */
     KILN_MEMBER void start() const {
         if (kiln_rank() == 0) state().count = kept;
     }
@@ -166,8 +166,8 @@ template <class Order> struct kiln_choosing {
             at += taken >> j & 1;
         }
     }
-    /* When they have been: once more where something was left out. That comes to an end: of those that are there at
-     * most half are of earlier rounds, so that where the hash admits all more than are wanted are new, and the floor
+    /* Called when they have been: once more where something was left out. That comes to an end: of those that are there
+     * at most half are of earlier rounds, so that where the hash admits all more than are wanted are new, and the floor
      * rises beyond the last of these; where it does not rise the hash admits more. Guesses end when some have failed.
      */
     KILN_MEMBER bool again() {
@@ -299,7 +299,7 @@ template <class Order> struct kiln_choosing {
     }
     /* Before it is asked what is carried: fewer are looked for. */
     KILN_MEMBER void settle() {
-        if (kept > first) rises(kept);
+        if (kept > first) rises_to(sorting::numbers(sorting::turns)[first - 1]);
     }
 
     /* Of a column that may be among those that are chosen, what else is wanted of it. */

@@ -268,6 +268,11 @@ static const char *spell_output(const kiln__emitter *e, int o) {
     return kiln__spell_value(e, e->ir->outputs[o - e->inputs]);
 }
 
+/* Of rows that go where an index says those that there are. */
+static const char *spell_writes(const kiln__emitter *e, int o) {
+    return e->ir->places[o - e->inputs] ? kiln__spell(e, "row.writes_%s && ", e->name[o]) : "";
+}
+
 static void emit_single_elements(const kiln__emitter *e) {
     for (int i = 0; i < e->column_outputs.count; i++) {
         const int o = e->column_outputs.at[i];
@@ -275,7 +280,8 @@ static void emit_single_elements(const kiln__emitter *e) {
         if (!stores_elements(e, o)) continue;
         const char *stores = operand->first ? kiln__spell(e, "col + j < %" PRId64, operand->first)
                                             : kiln__spell_run_begins(e, operand->run, "(col + j)");
-        kiln__emit_put_element(e, o, "            ", kiln__spell(e, "span.has(j) && %s", stores), spell_output(e, o));
+        stores = kiln__spell(e, "%sspan.has(j) && %s", spell_writes(e, o), stores);
+        kiln__emit_put_element(e, o, "            ", stores, spell_output(e, o));
     }
 }
 
@@ -287,8 +293,8 @@ static void emit_finish_in_order(const kiln__emitter *e) {
     kiln__emit_element_values(e, e->needed, false, "        ");
     for (int i = 0; i < e->column_outputs.count; i++) {
         const int o = e->column_outputs.at[i];
-        kiln__emit_put_element(e, o, "        ", kiln__spell(e, "col < %" PRId64, e->problem->operands[o].first),
-                               spell_output(e, o));
+        const char *stores = kiln__spell(e, "%scol < %" PRId64, spell_writes(e, o), e->problem->operands[o].first);
+        kiln__emit_put_element(e, o, "        ", stores, spell_output(e, o));
     }
     kiln__write(e, "    }\n};\n\n");
 }
@@ -328,6 +334,7 @@ bool kiln__emit_finish(kiln__emitter *e) {
         const int y = list->at[i] - e->inputs;
         const bool puts = e->ir->places[y] != 0;
         const int64_t run = e->problem->operands[list->at[i]].run;
+        if (stores_elements(e, list->at[i])) continue;
         if (puts) kiln__write(e, "        if (row.writes_%s) {\n", e->name[list->at[i]]);
         if (kiln__is_whole_run(e, run))
             kiln__emit_put_block(e, list->at[i], kiln__spell_value(e, e->ir->outputs[y]));

@@ -71,6 +71,9 @@ static const char *const programs[] = {
     "z = x - max(x); put(p, argmax(x) * 0 + #) = z; put(q, #) = count_nonzero(x)",
     "s = max(x); d = sum(x, axes = @); put(p, 2) = i32(index(-1) * 0 + 7) + 0 * x; put(q, #) = s * 2",
     "put(p, #) = x / (1 + absmax(x, block = $))",
+    "put(B, 4 - #) = absmax(x, block = $); z = x / (1 + absmax(x))",
+    "put(F, # - 1) = topk(x, $); put(q, 4 - #) = max(x)",
+    "put(F, 3 - #) = argtopk(x, $); z = x - max(x)",
     "s = absmax(x, block = $); put(p, #) = softmax(x) * s; m = max(s)",
     "y = take(x, 5) * sum(x, block = $); z = gather(x, (index(-1) * 7 + 3) % size(-1))",
     "lengths(take(i64(x * 300), 0)); y = softmax(x); s = sum(x); m = mean(x)",
@@ -305,15 +308,16 @@ static bool fill_input(memory *m, size_t i, const drawn *c, char name, uint64_t 
     return data != NULL;
 }
 
-/* p and q are written by put: they have six rows. */
+/* B, F, p and q are written by put: they have six rows, B of blocks, F of first columns, p of all, q of one. */
 static kiln_status output_shape(const kiln_program *program, memory *m, size_t i, const drawn *c) {
     kiln_tensor *tensor = &m->host[i];
     const char name = kiln_program_output_name(program, i - m->inputs)[0];
-    if (name != 'p' && name != 'q')
+    if (!strchr("BFpq", name))
         return kiln_program_output_shape(program, m->host, i - m->inputs, 0, &tensor->rank, tensor->sizes);
-    tensor->rank = name == 'p' ? 2 : 1;
+    const int64_t columns = c->sizes[c->axis], blocks = (columns + c->repeat - 1) / c->repeat;
+    tensor->rank = name == 'q' ? 1 : 2;
     tensor->sizes[0] = 6;
-    tensor->sizes[1] = c->sizes[c->axis];
+    tensor->sizes[1] = name == 'B' ? blocks : name == 'F' ? c->repeat : columns;
     return KILN_OK;
 }
 

@@ -297,61 +297,57 @@ void exchange(Running *r, unsigned warp, uint32_t lanes) {
     block.warp_waits[warp] &= ~lanes;
 }
 
+/* Whether all that the lane waits for are there, who must wait for the same: then they go on. */
+bool pass_together(Running *r, unsigned warp, unsigned lane) {
+    const Block &block = *r->block;
+    const Thread *first = &block.threads[warp * warp_size], &own = first[lane];
+    const uint32_t there = awaited(block, warp, own);
+    if ((block.warp_waits[warp] & there) != there) return false;
+    for (unsigned other = 0; other < warp_size; other++) {
+        const Thread &thread = first[other];
+        const bool alike = thread.lanes == own.lanes && !strcmp(called(thread.lane_mask), called(own.lane_mask));
+        if (there >> other & 1 && !alike)
+            fail_launch(CODE_LAUNCH_FAILED, "is where lane %u calls %s of lanes %#x, and lane %u %s of lanes %#x", lane,
+                        called(own.lane_mask), own.lanes, other, called(thread.lane_mask), thread.lanes);
+    }
+    exchange(r, warp, there);
+    return true;
+}
+
 /* The value that the thread goes on with when all of the lanes have come here, too. */
 unsigned long long meet_lanes(unsigned lanes, unsigned long long value, int lane_mask) {
     Running *r = running();
     Block &block = *r->block;
     const unsigned warp = r->current / warp_size, lane = r->current % warp_size;
     Thread &self = block.threads[r->current];
+    if (!(lanes >> lane & 1))
+        fail_launch(CODE_LAUNCH_FAILED, "calls %s of lanes %#x, which lane %u is not one of", called(lane_mask), lanes,
+                    lane);
     self.waits = Waits::shuffle;
     self.lanes = lanes;
     self.value = value;
     self.lane_mask = lane_mask;
     block.warp_waits[warp] |= 1u << lane;
-    const uint32_t there = awaited(block, warp, self);
-    if ((block.warp_waits[warp] & there) != there) {
-        go_to_host();
-        return self.value;
-    }
-    for (unsigned other = 0; other < warp_size; other++) {
-        const Thread &thread = block.threads[warp * warp_size + other];
-        const bool alike = thread.lanes == lanes && !strcmp(called(thread.lane_mask), called(lane_mask));
-        if (there >> other & 1 && !alike)
-            fail_launch(CODE_LAUNCH_FAILED, "calls %s of lanes %#x, and lane %u %s of lanes %#x", called(lane_mask),
-                        lanes, other, called(thread.lane_mask), thread.lanes);
-    }
-    exchange(r, warp, there);
+    if (!pass_together(r, warp, lane)) go_to_host();
     return self.value;
-}
-
-void check_own(unsigned lanes) {
-    const unsigned lane = running()->current % warp_size;
-    if (!(lanes >> lane & 1))
-        fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, which lane %u is not one of", lanes, lane);
 }
 
 unsigned long long shuffle_value(unsigned lanes, unsigned long long value, int lane_mask) {
     const Running *r = running();
     const uint32_t there = r->block->warp_lanes[r->current / warp_size];
     const unsigned partner = r->current % warp_size ^ static_cast<unsigned>(lane_mask);
-    check_own(lanes);
-    if (partner >= warp_size || !(lanes >> partner & 1))
+    const bool own = lanes >> r->current % warp_size & 1; /* else it is told where lanes meet */
+    if (own && (partner >= warp_size || !(lanes >> partner & 1)))
         fail_launch(CODE_LAUNCH_FAILED, "takes the value of lane %u in a shuffle of lanes %#x", partner, lanes);
-    if (lanes & ~there)
+    if (own && lanes & ~there)
         fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, of which only %#x are there", lanes,
                     lanes & there);
     return meet_lanes(lanes, value, lane_mask);
 }
 
-void wait_for_lanes(unsigned lanes) {
-    check_own(lanes);
-    meet_lanes(lanes, 0, barrier_of_lanes);
-}
+void wait_for_lanes(unsigned lanes) { meet_lanes(lanes, 0, barrier_of_lanes); }
 
-bool ask_lanes(unsigned lanes, bool value) {
-    check_own(lanes);
-    return meet_lanes(lanes, value, vote_of_lanes) != 0;
-}
+bool ask_lanes(unsigned lanes, bool value) { return meet_lanes(lanes, value, vote_of_lanes) != 0; }
 
 /* A lane leaves, for which others of its warp may have waited. */
 void leave_warp(Running *r) {
@@ -360,9 +356,7 @@ void leave_warp(Running *r) {
     block.warp_lanes[warp] &= ~(1u << lane);
     for (unsigned other = 0; other < warp_size; other++) {
         if (!(block.warp_waits[warp] >> other & 1)) continue;
-        const Thread &thread = block.threads[warp * warp_size + other];
-        const uint32_t there = awaited(block, warp, thread);
-        if (thread.lanes >> lane & 1 && (block.warp_waits[warp] & there) == there) exchange(r, warp, there);
+        if (block.threads[warp * warp_size + other].lanes >> lane & 1) pass_together(r, warp, other);
     }
 }
 
