@@ -39,8 +39,9 @@ kiln_status kiln__traits_find(const kiln__ir *ir, const kiln__problem *problem, 
     out->stores_early = !out->one_launch && kiln__stores_early(ir, problem);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) count_operand(&problem->operands[o], out);
     for (uint32_t i = 0; i < ir->count; i++) count_instruction(&ir->insts[i], out);
-    /* Online, columns are combined in any order, and no phase's elements need the other's first. */
-    if (kiln__waits(problem) || out->ordered) out->online = -1;
+    /* Online, columns are combined in any order, and no phase's elements need the other's first. Of a single column
+     * what is made of the first phase is a value of the row. */
+    if (kiln__waits(problem) || out->ordered || problem->cols == 1) out->online = -1;
     out->plain = !(out->ordered | out->one_launch);
     return kiln__weigh(ir, problem, &out->reduce_weight, &out->output_weight, &out->row_weight);
 }

@@ -318,6 +318,23 @@ static void traits_class_the_tensors(void **state) {
     bound_destroy(&b);
 }
 
+/* What is made of a maximum is there when the row's one column is added up. */
+static void a_single_column_is_reduced_phase_by_phase(void **state) {
+    (void)state;
+    static const char *const programs[] = {"y = softmax(sort(x))", "y = softmax(cumsum(x))", "y = softmax(x)"};
+    for (size_t i = 0; i < COUNT(programs); i++) {
+        bound b;
+        kiln__prepared p;
+        kiln__traits t;
+        assert_int_equal(bound_create(&b, programs[i], NULL, NULL, "f32[56,1] f32[56,1]"), KILN_OK);
+        assert_int_equal(bound_prepare(&b, 90, &p), KILN_OK);
+        assert_int_equal(kiln__traits_find(p.ir, &p.problem, &t), KILN_OK);
+        assert_int_equal(t.online, -1);
+        kiln__prepared_free(&p);
+        bound_destroy(&b);
+    }
+}
+
 /* Rows that begin anywhere in a vector and have no whole one are not taken apart into single elements: then no vector
  * is left. */
 static void pinned_rows_of_few_elements_have_vectors(void **state) {
@@ -376,6 +393,7 @@ int main(void) {
         cmocka_unit_test(trees_know_the_features),
         cmocka_unit_test(devices_of_next_to_nothing_are_ranked),
         cmocka_unit_test(traits_class_the_tensors),
+        cmocka_unit_test(a_single_column_is_reduced_phase_by_phase),
     };
     return cmocka_run_group_tests_name("candidates", tests, NULL, NULL);
 }
