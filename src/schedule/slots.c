@@ -185,6 +185,7 @@ static int64_t round_of(const kiln__given *g, const kiln__schedule *s) {
     return batches ? kiln__least(s->batch, s->steps) : s->steps;
 }
 
+/* How many places outputs of columns have, where all of them are of the row's order alone; else 0. */
 static int64_t ends_in(const kiln__ir *ir, const kiln__problem *problem) {
     int64_t places = 0;
     for (int o = 0; o < problem->output_count && problem->sorted; o++) {
