@@ -64,7 +64,7 @@ template <class Order> struct kiln_sorting {
     typedef kiln_composite<key> composite;
     static constexpr int columns = Order::columns;
     static constexpr int threads = KILN_THREADS_PER_ROW;
-    static constexpr int each = (columns + threads - 1) / threads, parts = kiln_parts(each, sizeof(key) > 4 ? 9 : 17);
+    static constexpr int each = (columns + threads - 1) / threads, parts = kiln_parts(each, Order::together);
     static constexpr int own = (each + parts - 1) / parts | 1; /* odd: they begin in all banks */
     static constexpr int share = own * parts, turns = kiln_merges(own, columns);
 

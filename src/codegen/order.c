@@ -23,11 +23,12 @@ void kiln__emit_orders(const kiln__emitter *e) {
                     "    static constexpr bool descending = %s, chosen = %s;\n"
                     "    static constexpr int columns = %" PRId64 ", first = %" PRId64 ", room = %" PRId64 ";\n"
                     "    static constexpr int place = %" PRId64 ", numbers = %" PRId64 ", columns_at = %" PRId64
-                    ", state = %" PRId64 "; /* bytes */\n",
+                    ", state = %" PRId64 "; /* bytes */\n"
+                    "    static constexpr int together = %d;\n",
                     chooses ? "topk" : "argsort", i, kiln__cxx_ctype(e->ir->insts[inst->args[0]].type),
                     inst->u.order.descending ? "true" : "false", chooses ? "true" : "false", room.columns,
                     chooses ? (int64_t)inst->u.order.first : room.columns, kiln__divide_up(room.columns, 8) * 8, begin,
-                    begin + room.numbers, begin + room.columns_at, begin + room.state);
+                    begin + room.numbers, begin + room.columns_at, begin + room.state, room.together);
         if (chooses)
             kiln__write(e,
                         "    static constexpr bool looks = %s, guesses = %s;\n"

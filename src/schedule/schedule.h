@@ -366,6 +366,7 @@ int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int6
 typedef struct kiln__order_room {
     int64_t columns;                           /* values that there is room for: all, or more than are chosen */
     int64_t numbers, columns_at, state, bytes; /* where these begin behind the values, and bytes of all */
+    int together; /* values of a thread that are brought into order in registers; more are merged */
 } kiln__order_room;
 kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32_t order);
 /* How a row's largest values are chosen. */

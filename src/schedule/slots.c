@@ -18,6 +18,7 @@
 #define CHOSEN_ELEMENTS 16   /* of a thread at a time, where a row's largest are chosen: each has code of its own */
 #define COUNTED_VALUES 2     /* of a thread, that are brought into order by counting; more are merged ... */
 #define FEW_VALUES 64        /* ... unless they are no more than these in all */
+#define SORTED_WORDS 32      /* registers of a thread for keys and columns that are brought into order there */
 
 /* How many blocks so many columns are. */
 static int64_t slots_of(const kiln__problem *problem, int64_t columns, int64_t block) {
@@ -54,7 +55,8 @@ kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32
     const bool chosen = ir->insts[order].u.order.first;
     const int composite = kiln__ctype_bytes(ir->insts[ir->insts[order].args[0]].type) > 4 ? 16 : 8;
     kiln__order_room room = {.columns = values_in_order(ir, columns, order),
-                             .numbers = bytes_in_order(ir, columns, order)};
+                             .numbers = bytes_in_order(ir, columns, order),
+                             .together = SORTED_WORDS / (composite / 4) | 1};
     const int64_t numbers = 2 * in_sixteens(room.columns * (int64_t)sizeof(uint16_t));
     const int64_t counted = kiln__least(kiln__divide_up(room.columns, 4) * 4, COUNTED_VALUES * KILN__MOST_THREADS);
     room.columns_at = room.numbers + kiln__greatest(numbers, chosen ? in_sixteens(counted * composite) : 0);
