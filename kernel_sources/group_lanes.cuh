@@ -18,7 +18,15 @@ KILN_DEVICE void kiln_row_barrier() { __syncwarp(kiln_lanes_of_row()); }
 KILN_DEVICE void kiln_rows_barrier() { __syncwarp(); }
 KILN_DEVICE bool kiln_any_of_rows(bool row) { return __any_sync(0xffffffffu, row); }
 
+/* Those that exchange values at the same time: where each of a warp's rows has its lanes to the end, all of them, and
+ * the compiler need not ask which are there. */
+#ifdef KILN_ROWS_TOGETHER
+KILN_DEVICE kiln_u32 kiln_lanes_together() { return 0xffffffffu; }
+#else
+KILN_DEVICE kiln_u32 kiln_lanes_together() { return kiln_lanes_of_row(); }
+#endif
+
 /* Every rank gets the combination of all ranks' values, combined in the order of the ranks. */
 template <class V> KILN_EXCHANGE V kiln_all_reduce(V value) {
-    return kiln_combine_lanes<KILN_THREADS_PER_ROW>(value, kiln_lanes_of_row());
+    return kiln_combine_lanes<KILN_THREADS_PER_ROW>(value, kiln_lanes_together());
 }

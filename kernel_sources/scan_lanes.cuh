@@ -5,6 +5,6 @@
 /* Every rank gets the combination of the values of the ranks before it. */
 template <class V> KILN_EXCHANGE V kiln_all_before(const V &value) {
     V before;
-    kiln_scan_lanes<KILN_THREADS_PER_ROW>(value, before, kiln_lanes_of_row());
+    kiln_scan_lanes<KILN_THREADS_PER_ROW>(value, before, kiln_lanes_together());
     return before;
 }

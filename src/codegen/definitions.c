@@ -96,6 +96,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     const int runs = kiln__column_of(s)->run_rows ? s->vector_width / kiln__column_of(s)->run_rows : 0;
     emit_common(e);
     emit_flag(e, kiln__vectors_are_called(e), "KILN_OUTLINED");
+    emit_flag(e, e->rows_together, "KILN_ROWS_TOGETHER");
     emit_flag(e, kiln__stages_in_shared_memory(s), "KILN_COPIES");
     emit_flag(e, s->evict_first_rows != 0, "KILN_POLICIES");
     emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");

@@ -271,10 +271,9 @@ const char *called(int lane_mask) {
     return lane_mask == barrier_of_lanes ? "a barrier" : "a shuffle";
 }
 
-/* Those that a lane waits for: of a barrier and a vote those that have not left, as CUDA has it. */
+/* Those that a lane waits for: lanes that have left count as there, as CUDA has it. */
 uint32_t awaited(const Block &block, unsigned warp, const Thread &thread) {
-    const bool shuffles = thread.lane_mask != barrier_of_lanes && thread.lane_mask != vote_of_lanes;
-    return shuffles ? thread.lanes : thread.lanes & block.warp_lanes[warp];
+    return thread.lanes & block.warp_lanes[warp];
 }
 
 /* All lanes are there: each gets the value of its partner, or of none, where they are there for a barrier; or what is
@@ -289,7 +288,11 @@ void exchange(Running *r, unsigned warp, uint32_t lanes) {
     for (unsigned lane = 0; lane < warp_size; lane++) {
         if (!(lanes >> lane & 1)) continue;
         const int mask = first[lane].lane_mask;
-        first[lane].value = mask == vote_of_lanes ? any : values[lane ^ static_cast<unsigned>(mask)];
+        const unsigned partner = lane ^ static_cast<unsigned>(mask);
+        if (mask != vote_of_lanes && !(lanes >> partner & 1))
+            fail_launch(CODE_LAUNCH_FAILED, "is where lane %u takes the value of lane %u, which has left", lane,
+                        partner);
+        first[lane].value = mask == vote_of_lanes ? any : values[partner % warp_size];
         first[lane].waits = Waits::nowhere;
         if (warp * warp_size + lane != r->current)
             block.ready.push_back(static_cast<uint16_t>(warp * warp_size + lane));
@@ -305,7 +308,7 @@ bool pass_together(Running *r, unsigned warp, unsigned lane) {
     if ((block.warp_waits[warp] & there) != there) return false;
     for (unsigned other = 0; other < warp_size; other++) {
         const Thread &thread = first[other];
-        const bool alike = thread.lanes == own.lanes && !strcmp(called(thread.lane_mask), called(own.lane_mask));
+        const bool alike = thread.lanes == own.lanes && thread.lane_mask == own.lane_mask;
         if (there >> other & 1 && !alike)
             fail_launch(CODE_LAUNCH_FAILED, "is where lane %u calls %s of lanes %#x, and lane %u %s of lanes %#x", lane,
                         called(own.lane_mask), own.lanes, other, called(thread.lane_mask), thread.lanes);
@@ -334,14 +337,10 @@ unsigned long long meet_lanes(unsigned lanes, unsigned long long value, int lane
 
 unsigned long long shuffle_value(unsigned lanes, unsigned long long value, int lane_mask) {
     const Running *r = running();
-    const uint32_t there = r->block->warp_lanes[r->current / warp_size];
     const unsigned partner = r->current % warp_size ^ static_cast<unsigned>(lane_mask);
     const bool own = lanes >> r->current % warp_size & 1; /* else it is told where lanes meet */
     if (own && (partner >= warp_size || !(lanes >> partner & 1)))
         fail_launch(CODE_LAUNCH_FAILED, "takes the value of lane %u in a shuffle of lanes %#x", partner, lanes);
-    if (own && lanes & ~there)
-        fail_launch(CODE_LAUNCH_FAILED, "calls a shuffle of lanes %#x, of which only %#x are there", lanes,
-                    lanes & there);
     return meet_lanes(lanes, value, lane_mask);
 }
 
