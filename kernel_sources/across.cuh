@@ -10,9 +10,9 @@ template <class Total> KILN_DEVICE typename Total::type *kiln_values(unsigned ch
 }
 /* The columns of a vector lie apart: those that threads of a warp add to at a time are neighbours. */
 template <class Total> KILN_DEVICE typename Total::type &kiln_slot(int row_of_block, kiln_i64 at) {
-    constexpr int apart = (int)((Total::count + KILN_VECTOR_WIDTH - 1) / KILN_VECTOR_WIDTH);
+    constexpr int stride = (int)((Total::count + KILN_VECTOR_WIDTH - 1) / KILN_VECTOR_WIDTH);
     return kiln_values<Total>(
-        kiln_slots(row_of_block))[(int)at % KILN_VECTOR_WIDTH * apart + (int)at / KILN_VECTOR_WIDTH];
+        kiln_slots(row_of_block))[(int)at % KILN_VECTOR_WIDTH * stride + (int)at / KILN_VECTOR_WIDTH];
 }
 /* A thread's own column, or the first thread's value of the row. */
 template <class Total> KILN_DEVICE void kiln_add(kiln_i64 at, typename Total::type value) {

@@ -21,7 +21,7 @@ template <class T> KILN_DEVICE T *kiln_block_memory(int place) { return reinterp
 /* Of a column of the row or of its chunk. */
 template <class Block> KILN_DEVICE typename Block::value &kiln_value_at(kiln_u32 at) {
     return kiln_block_memory<typename Block::value>(
-        KILN_BLOCK_VALUES)[at % KILN_VECTOR_WIDTH * KILN_BLOCK_APART + at / KILN_VECTOR_WIDTH];
+        KILN_BLOCK_VALUES)[at % KILN_VECTOR_WIDTH * KILN_BLOCK_STRIDE + at / KILN_VECTOR_WIDTH];
 }
 template <class Block> KILN_DEVICE typename Block::value &kiln_value(kiln_index col) {
     return kiln_value_at<Block>((kiln_u32)(col - KILN_FIRST));

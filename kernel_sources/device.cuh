@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The device language: what CUDA C++ has no functions for, by inline PTX, which stands nowhere else. Everything else in
- * this folder and all generated code calls these functions. */
+/* The device language: what CUDA C++ has no functions for, by inline PTX, which stands nowhere else but in conversions
+ * of small types. Everything else in this folder and all generated code calls these functions. */
 
 #define KILN_DEVICE __device__ __forceinline__
 #define KILN_MEMBER __device__ __forceinline__
@@ -312,8 +312,7 @@ KILN_DEVICE void kiln_cluster_wait(kiln_u64 *arrivals, int phase) {
 
 #if __CUDA_ARCH__ >= 900
 /* Launches one after the other: until the kernel before has ended, and what it wrote can be read. Blocks begin as those
- * before end; earlier, on its multiprocessors' last places, they would be in its way (sums of f32 65,536x1,024 over
- * axis 0 101.1 us, 104.9). */
+ * before end; earlier, on its multiprocessors' last places, they would be in its way. */
 KILN_DEVICE void kiln_launch_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 /* The launch behind this one may begin as soon as all blocks have come here, where it was asked to; it waits as above
  * before it looks at memory. */

@@ -25,10 +25,10 @@ KILN_DEVICE int kiln_rank() { return kiln_rank_thread(); }
 
 /* Which rows the thread works on: KILN_RUNS runs of KILN_RUN_ROWS rows; between the runs lie those of the other lanes.
  * Blocks that work on the same chunk of neighbouring rows follow one another, so that they read neighbouring memory. */
-KILN_DEVICE void kiln_place_at(kiln_row &row, kiln_i64 first, int apart) {
+KILN_DEVICE void kiln_place_at(kiln_row &row, kiln_i64 first, int stride) {
 #pragma unroll
     for (int i = 0; i < KILN_RUNS; ++i) {
-        const kiln_i64 index = first + i * apart, rest = row.args.rows - index;
+        const kiln_i64 index = first + i * stride, rest = row.args.rows - index;
         row.count[i] = rest <= 0 ? 0 : rest < KILN_RUN_ROWS ? (int)rest : KILN_RUN_ROWS;
         row.index[i] = rest <= 0 ? 0 : index;
     }

@@ -88,14 +88,14 @@ template <class Order> struct kiln_sorting {
         return composite::of(Order::descending ? k : ~k, column);
     }
     /* A network of exchanges (Batcher, Sorting networks and their applications, 1968; Knuth, The Art of Computer
-     * Programming 5.2.2, algorithm M): runs of RUN elements are merged, by those that are APART and less. */
-    template <int RUN, int APART> static KILN_MEMBER void exchange_all(composite (&at)[own], int (&number)[own]) {
+     * Programming 5.2.2, algorithm M): runs of RUN elements are merged, by those at DISTANCE and less. */
+    template <int RUN, int DISTANCE> static KILN_MEMBER void exchange_all(composite (&at)[own], int (&number)[own]) {
 #pragma unroll
-        for (int i = APART % RUN; i < own - APART; ++i)
-            if ((i - APART % RUN) / APART % 2 == 0 && i / (2 * RUN) == (i + APART) / (2 * RUN))
-                exchange(at[i], at[i + APART], number[i], number[i + APART]);
-        if constexpr (APART > 1)
-            exchange_all<RUN, APART / 2>(at, number);
+        for (int i = DISTANCE % RUN; i < own - DISTANCE; ++i)
+            if ((i - DISTANCE % RUN) / DISTANCE % 2 == 0 && i / (2 * RUN) == (i + DISTANCE) / (2 * RUN))
+                exchange(at[i], at[i + DISTANCE], number[i], number[i + DISTANCE]);
+        if constexpr (DISTANCE > 1)
+            exchange_all<RUN, DISTANCE / 2>(at, number);
         else if constexpr (2 * RUN < own)
             exchange_all<2 * RUN, 2 * RUN>(at, number);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Staging: nowhere. Every pass reads the row again, run by run, KILN_BATCH vectors of a thread in flight at a time, and
+/* Staging: none. Every pass reads the row again, run by run, KILN_BATCH vectors of a thread in flight at a time, and
  * as many single elements. */
 
 struct kiln_staging {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Staging: nowhere. */
+/* Staging: none. The row streams: each pass reads it again. */
 
 struct kiln_staging {
     KILN_MEMBER void fill(const kiln_row &) {}

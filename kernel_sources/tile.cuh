@@ -92,7 +92,7 @@ KILN_DEVICE void kiln_tile_recall(kiln_vector<T, N> &vector, const T *from, cons
 }
 /* From where no vector begins. */
 template <class T, int N, class Span>
-KILN_DEVICE void kiln_tile_recall_apart(kiln_vector<T, N> &vector, const T *from, const Span &span) {
+KILN_DEVICE void kiln_tile_recall_unaligned(kiln_vector<T, N> &vector, const T *from, const Span &span) {
     if (Span::always_whole || span.whole())
 #pragma unroll
         for (int j = 0; j < N; ++j) vector.set(j, from[j]);

@@ -111,9 +111,9 @@ template <class Order> struct kiln_choosing {
     }
     KILN_MEMBER bool reaches(value v, kiln_u32 column) const { return reaches(v, column, floor, last); }
 
-    /* Rows of a warp are apart while some of them are gone over again. */
-    template <bool APART> static KILN_MEMBER void barrier() {
-        if constexpr (APART)
+    /* Rows of a warp have diverged while some of them are gone over again. */
+    template <bool DIVERGED> static KILN_MEMBER void barrier() {
+        if constexpr (DIVERGED)
             kiln_row_barrier();
         else
             kiln_rows_barrier();
@@ -258,7 +258,7 @@ template <class Order> struct kiln_choosing {
     }
 
     /* Each thread has so many of those that are there, and counts what stands before them. */
-    template <int OWN, bool APART> static KILN_MEMBER void sort_by_counting(int count) {
+    template <int OWN, bool DIVERGED> static KILN_MEMBER void sort_by_counting(int count) {
         composite mine[OWN];
         int before[OWN];
 #pragma unroll
@@ -268,15 +268,15 @@ template <class Order> struct kiln_choosing {
             if (at < count) mine[k] = composite::of(key_at(at), kiln_chosen<Order>(at));
             if (at < (count + 3) / 4 * 4) composites()[at] = mine[k];
         }
-        barrier<APART>();
+        barrier<DIVERGED>();
         if (kiln_rank() < count) count_before(before, mine, count);
-        barrier<APART>();
+        barrier<DIVERGED>();
 #pragma unroll
         for (int k = 0; k < OWN; ++k) {
             const int at = kiln_rank() + k * threads;
             if (at < count) sorting::numbers(sorting::turns)[before[k]] = (kiln_number)at;
         }
-        barrier<APART>();
+        barrier<DIVERGED>();
     }
     static KILN_CALL void sort_any(int count) {
         if (Order::counted == 1 || (count <= threads && most > Order::counted * threads))

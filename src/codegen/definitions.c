@@ -29,7 +29,7 @@ void kiln__emit_header(const kiln__emitter *e) {
         kiln__write(e, "elements");
     else if (e->problem->any_shape)
         kiln__write(e, "rows and columns, any strides");
-    else if (kiln__column_of(e->schedule)->tile_rows)
+    else if (kiln__column_of(e->schedule)->tile.rows)
         kiln__write(e, "runs of %" PRId64 " rows x %" PRId64 " columns", kept_rows(e), e->problem->cols);
     else
         kiln__write(e, "%s%" PRId64 " columns", e->problem->offsets < 0 ? "rows x " : "rows of about ",
@@ -105,11 +105,11 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     emit_flag(e, kiln__ir_finds_values(e->ir), "KILN_UNCONTRACTED"); /* which the compiler's options follow */
     emit_flag(e, e->problem->pitch != 0, "KILN_PITCHED");
     emit_flag(e, e->problem->offsets >= 0, "KILN_OFFSETS");
-    EMIT_IF(kiln__column_of(s)->tile_rows, {"KILN_TILE_ROWS", kiln__column_of(s)->tile_rows},
-            {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RUN_LANES", kiln__column_of(s)->run_lanes},
-            {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->ranks_per_thread},
+    EMIT_IF(kiln__column_of(s)->tile.rows, {"KILN_TILE_ROWS", kiln__column_of(s)->tile.rows},
+            {"KILN_KEPT_ROWS", kept_rows(e)}, {"KILN_RUN_LANES", kiln__column_of(s)->tile.run_lanes},
+            {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->tile.ranks_per_thread},
             {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups},
-            {"KILN_COMBINE_LANES", kiln__column_of(s)->combine_lanes});
+            {"KILN_COMBINE_LANES", kiln__column_of(s)->tile.combine_lanes});
     EMIT_IF(s->strategy == KILN__ROW_TILE, {"KILN_TILE_ACCESSES", KILN__TILE_ACCESSES},
             {"KILN_TILE_ELEMENTS", KILN__TILE_ELEMENTS});
     EMIT_IF(kiln__row_of(s)->invariant_inputs, {"KILN_INVARIANT_INPUTS", kiln__row_of(s)->invariant_inputs});

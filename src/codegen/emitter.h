@@ -38,7 +38,7 @@ typedef struct kiln__emitter {
     uint32_t pass;               /* ... and the pass whose loop is written: a phase, or that of the outputs */
     /* Inputs that stay with the row: all, those of the row's own, those that all rows share; outputs that have columns.
      */
-    kiln__operand_list staged, staged_own, staged_shared, column_outputs;
+    kiln__operand_list staged, staged_own, staged_invariant, column_outputs;
     bool flat;
     bool narrow; /* every output's type hides the last bits of a float: f16, bf16, fp8 */
     /* Rows lie side by side: a vector is then rows at one column, its element j is of row j, and what a row has one of

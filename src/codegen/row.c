@@ -231,14 +231,14 @@ static void emit_vector_of_rows(const kiln__emitter *e) {
     if (s->edges == KILN__EDGES_MISALIGNED)
         kiln__write(e, "    int offset; /* from the block's first row to the vector's, which may be before it */\n"
                        "    kiln_u32 there; /* a bit for each row of the vector that there is */\n");
-    if (kiln__column_of(s)->tile_rows) emit_tile_members(e);
+    if (kiln__column_of(s)->tile.rows) emit_tile_members(e);
     emit_members(e, "[KILN_RUNS]", "[KILN_VECTOR_WIDTH]");
     kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a) : args(a) {}\n};\n\n");
     if (s->edges == KILN__EDGES_MISALIGNED) {
         emit_count(e, "kiln_kept_rows", last < 1 ? "args.rows" : spell_extent(e, last));
         emit_misalignment(e);
     }
-    if (kiln__column_of(s)->tile_rows) {
+    if (kiln__column_of(s)->tile.rows) {
         emit_runs(e, &e->staged);
         emit_runs(e, &e->column_outputs);
     }

@@ -181,7 +181,7 @@ static const char *staging_part(const kiln__schedule *s) {
                                            "staging_tile.cuh"};
     if (s->strategy == KILN__ANY_SHAPE) return "staging_any.cuh";
     if (kiln__row_of(s)->rows_in_flight) return "rows_in_flight.cuh";
-    if (kiln__column_of(s)->tile_rows) return "staging_tile_outer.cuh";
+    if (kiln__column_of(s)->tile.rows) return "staging_tile_outer.cuh";
     return s->edges == KILN__EDGES_PEELED ? "staging_peeled.cuh" : stagings[s->staging.kind];
 }
 
@@ -191,7 +191,7 @@ static void emit_staging(const kiln__emitter *e) {
     const bool streams = (s->staging.kind == KILN__STAGING_NONE && s->strategy != KILN__ANY_SHAPE) ||
                          (s->staging.kind == KILN__STAGING_SHARED && !kiln__row_of(s)->rows_in_flight);
     if (s->staging.kind == KILN__STAGING_TILE)
-        emit_part(e, kiln__column_of(s)->tile_rows ? "tile_outer.cuh" : "tile.cuh");
+        emit_part(e, kiln__column_of(s)->tile.rows ? "tile_outer.cuh" : "tile.cuh");
     kiln__emit_staged(e);
     if (streams) emit_part(e, "stream.cuh");
     emit_part(e, staging_part(s));
@@ -206,10 +206,10 @@ static void emit_staging(const kiln__emitter *e) {
 static void emit_slots(const kiln__emitter *e) {
     const int64_t cols = e->problem->cols, axis = e->problem->uneven_columns ? e->problem->uneven_columns : cols;
     kiln__write(e,
-                "#define KILN_BLOCK_VALUES %d\n#define KILN_BLOCK_APART %d\n#define KILN_BLOCK_AXIS %lld\n#define "
+                "#define KILN_BLOCK_VALUES %d\n#define KILN_BLOCK_STRIDE %d\n#define KILN_BLOCK_AXIS %lld\n#define "
                 "KILN_BLOCK_AXES %lld\n",
-                kiln__slots_plan_of(e->schedule)->offset, kiln__slots_plan_of(e->schedule)->apart, (long long)axis,
-                (long long)(axis ? cols / axis : 0));
+                kiln__slots_plan_of(e->schedule)->offset, kiln__slots_plan_of(e->schedule)->value_stride,
+                (long long)axis, (long long)(axis ? cols / axis : 0));
     emit_part(e, "block_slots.cuh");
 }
 
@@ -268,7 +268,7 @@ static emit_kernels *kernels_of(const kiln__schedule *s) {
     if (kiln__across_plan_of(s)->blocks) return kiln__emit_across_kernels;
     if (s->split.chunks > 1) return emit_split_kernels;
     if (kiln__layout_of(s) == KILN__LAYOUT_INNER) return kernels_of_rows(s);
-    return kiln__column_of(s)->tile_rows ? kiln__emit_column_tile_kernel : kiln__emit_column_kernel;
+    return kiln__column_of(s)->tile.rows ? kiln__emit_column_tile_kernel : kiln__emit_column_kernel;
 }
 
 static void emit_all(kiln__emitter *e) {
@@ -308,7 +308,7 @@ static void list_operands(kiln__emitter *e) {
         const bool staged = e->schedule->tensors[o].staged, own = e->problem->operands[o].follows_rows;
         add_operand(&e->staged, o, staged);
         add_operand(&e->staged_own, o, staged && own);
-        add_operand(&e->staged_shared, o, staged && !own);
+        add_operand(&e->staged_invariant, o, staged && !own);
     }
     for (int o = e->inputs; o < e->tensors; o++)
         add_operand(&e->column_outputs, o, e->problem->operands[o].per_element && !e->problem->operands[o].across);

@@ -4,16 +4,18 @@
 #include "codegen/emitter.h"
 
 /* Whether all rows of the tile read the same columns of it. */
-static bool is_shared(const kiln__emitter *e, int o) { return o < e->inputs && !e->problem->operands[o].follows_rows; }
+static bool is_invariant(const kiln__emitter *e, int o) {
+    return o < e->inputs && !e->problem->operands[o].follows_rows;
+}
 
 /* One tensor's copy. */
 static void emit_copy(const kiln__emitter *e, int o) {
     bool out = o >= e->inputs;
     const kiln__access *access = &e->schedule->tensors[o];
-    const char *count = is_shared(e, o) ? "KILN_COLS" : "rows * KILN_COLS";
+    const char *count = is_invariant(e, o) ? "KILN_COLS" : "rows * KILN_COLS";
     const char *tile = kiln__spell(e, "kiln_shared + %d", access->offset);
     if (access->copy == KILN__COPY_FLAT) {
-        const char *tensor = kiln__spell(e, "args.%s%s", e->name[o], is_shared(e, o) ? "" : " + first * KILN_COLS");
+        const char *tensor = kiln__spell(e, "args.%s%s", e->name[o], is_invariant(e, o) ? "" : " + first * KILN_COLS");
         kiln__write(e, "        kiln_tile_%s%s<%d>(%s, %s, %s);\n", out ? "drain" : "fill",
                     access->copy_shifted ? "_shifted" : "", access->copy_width, out ? tensor : tile,
                     out ? tile : tensor, count);
@@ -55,7 +57,7 @@ static void emit_copies(const kiln__emitter *e, bool outputs) {
 /* "reinterpret_cast<kiln_f16 *>(kiln_shared + 0) + row.tile + col" */
 const char *kiln__spell_tile_place(const kiln__emitter *e, int o) {
     return kiln__spell(e, "reinterpret_cast<%s *>(kiln_shared + %d) + %s", e->type[o], e->schedule->tensors[o].offset,
-                       is_shared(e, o) ? "col" : "row.tile + col");
+                       is_invariant(e, o) ? "col" : "row.tile + col");
 }
 
 static void emit_recalls(const kiln__emitter *e, const kiln__operand_list *list, const char *how) {
@@ -67,7 +69,7 @@ static void emit_recalls(const kiln__emitter *e, const kiln__operand_list *list,
 static void emit_recall(const kiln__emitter *e) {
     kiln__write(e, "    KILN_MEMBER void recall(const kiln_row &row, kiln_index col, const kiln_span &span)\n    {\n");
     emit_recalls(e, &e->staged_own, "");
-    emit_recalls(e, &e->staged_shared, e->schedule->edges == KILN__EDGES_MASKED ? "_apart" : "");
+    emit_recalls(e, &e->staged_invariant, e->schedule->edges == KILN__EDGES_MASKED ? "_unaligned" : "");
     kiln__write(e, "    }\n");
 }
 

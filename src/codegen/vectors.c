@@ -131,7 +131,7 @@ void kiln__emit_put(const kiln__emitter *e, int o) {
         kiln__write(
             e, "        kiln_put_any<%d>(%s, row.%s, kiln_column_stride(row.args.shape, row.args.strides_%s), col);\n",
             access, name, name, name);
-    else if (kiln__column_of(e->schedule)->tile_rows && e->problem->operands[o].per_element)
+    else if (kiln__column_of(e->schedule)->tile.rows && e->problem->operands[o].per_element)
         kiln__emit_tile_put(e, o);
     else if (e->schedule->staging.kind == KILN__STAGING_TILE && !e->rows_in_vectors)
         kiln__write(e, "        kiln_tile_keep(%s, %s, span);\n", name, kiln__spell_tile_place(e, o));
@@ -186,9 +186,9 @@ static void emit_shared_copy(const kiln__emitter *e, int o) {
 static void emit_load_invariants(const kiln__emitter *e) {
     kiln__write(e, "    template <int I> KILN_MEMBER void load_invariants(const kiln_row &row, kiln_index col, "
                    "const kiln_span &span)\n    {\n");
-    for (int i = 0; i < e->staged_shared.count; i++) {
+    for (int i = 0; i < e->staged_invariant.count; i++) {
         kiln__write(e, "        if constexpr (I == %d) {\n", i);
-        emit_fetch(e, e->staged_shared.at[i], "            ", "_early");
+        emit_fetch(e, e->staged_invariant.at[i], "            ", "_early");
         kiln__write(e, "        }\n");
     }
     kiln__write(e, "    }\n");
@@ -261,7 +261,7 @@ void kiln__emit_staged(const kiln__emitter *e) {
     kiln__write(e, "/* One vector of columns of the inputs that stay with the row, as stored. */\n%s {\n",
                 s->edges == KILN__EDGES_PEELED ? "template <int N> struct kiln_staged_of" : "struct kiln_staged");
     emit_members(e);
-    if (kiln__column_of(s)->tile_rows)
+    if (kiln__column_of(s)->tile.rows)
         kiln__emit_tile_outer(e);
     else if (s->staging.kind == KILN__STAGING_TILE)
         kiln__emit_tile_access(e);

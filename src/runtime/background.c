@@ -43,10 +43,10 @@ static void free_all(kiln__ring *jobs) {
 static bool compile(job *j) {
     kiln__prepared *prepared = malloc(sizeof *prepared); /* large for a small stack */
     const kiln__call call = {j->program, j->tensors, j->scalars, KILN_POLICY_COMPILE, j->attempt, NULL, j->dependent};
-    const bool baked = prepared && !kiln__bake_for(&call, &j->device, prepared, &j->image);
-    const bool exact = baked && !prepared->any_shape;
+    const bool compiled = prepared && !kiln__compile_for(&call, &j->device, prepared, &j->image);
+    const bool exact = compiled && !prepared->any_shape;
     if (exact) atomic_store(&j->awaited->attempt, prepared->attempt);
-    if (baked) kiln__prepared_free(prepared);
+    if (compiled) kiln__prepared_free(prepared);
     free(prepared);
     return exact;
 }

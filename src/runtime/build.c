@@ -202,8 +202,8 @@ static kiln_status stand_in(const kiln__call *call, const kiln__device *device, 
     return KILN_OK;
 }
 
-static kiln_status bake_exact(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
-                              kiln__image *image) {
+static kiln_status compile_exact(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
+                                 kiln__image *image) {
     kiln_status status = make(call, device, ptx, prepared, image);
     if (is_of_one_kernel(status) && prepared->origin == KILN_SCHEDULE_RECORD) {
         kiln__log(&call->program->context->logger, KILN_LOG_WARNING,
@@ -224,33 +224,33 @@ static kiln_status bake_exact(const kiln__call *call, const kiln__device *device
 static bool is_missing(kiln_status status) { return status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC; }
 
 /* The exact kernel, where it is there already. Programs that have no other wait for it. */
-static kiln_status bake_at_once(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
-                                kiln__image *image) {
+static kiln_status compile_at_once(const kiln__call *call, const kiln__device *device, bool ptx,
+                                   kiln__prepared *prepared, kiln__image *image) {
     kiln__call now = *call;
     now.policy = KILN_POLICY_NEVER_COMPILE;
-    kiln_status status = bake_exact(&now, device, ptx, prepared, image);
+    kiln_status status = compile_exact(&now, device, ptx, prepared, image);
     if (!is_missing(status)) return status;
     status = make_any_shape(call, KILN_POLICY_COMPILE, device, ptx, prepared, image);
     if (status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT) {
         now.policy = KILN_POLICY_COMPILE;
-        status = bake_exact(&now, device, ptx, prepared, image);
+        status = compile_exact(&now, device, ptx, prepared, image);
     }
     if (!status) kiln__clear_error();
     return status;
 }
 
-kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
-                       kiln__image *image) {
+kiln_status kiln__compile_call(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
+                               kiln__image *image) {
     if (call->policy == KILN_POLICY_ANY_SHAPE) return make_any_shape(call, call->policy, device, ptx, prepared, image);
-    if (call->policy == KILN_POLICY_BACKGROUND) return bake_at_once(call, device, ptx, prepared, image);
-    kiln_status status = bake_exact(call, device, ptx, prepared, image);
+    if (call->policy == KILN_POLICY_BACKGROUND) return compile_at_once(call, device, ptx, prepared, image);
+    kiln_status status = compile_exact(call, device, ptx, prepared, image);
     return is_missing(status) ? stand_in(call, device, ptx, status, prepared, image) : status;
 }
 
 /* PTX for a device that the NVRTC is too old for: the newest architecture below it, compiled by the driver at load. */
-kiln_status kiln__bake_for(const kiln__call *call, const kiln__device *device, kiln__prepared *prepared,
-                           kiln__image *image) {
-    kiln_status status = kiln__bake(call, device, false, prepared, image);
+kiln_status kiln__compile_for(const kiln__call *call, const kiln__device *device, kiln__prepared *prepared,
+                              kiln__image *image) {
+    kiln_status status = kiln__compile_call(call, device, false, prepared, image);
     if (status != KILN_E_ARCH) return status;
     const kiln__nvrtc *nvrtc;
     if (kiln__nvrtc_open(call->program->context->nvrtc_path, &nvrtc)) return status;
@@ -262,7 +262,7 @@ kiln_status kiln__bake_for(const kiln__call *call, const kiln__device *device, k
     kiln__log(&call->program->context->logger, KILN_LOG_INFO,
               "NVRTC %d.%d does not know sm_%d: the driver compiles PTX for compute_%d when it is loaded",
               nvrtc->identity.major, nvrtc->identity.minor, device->arch, older.arch);
-    return kiln__bake(call, &older, true, prepared, image);
+    return kiln__compile_call(call, &older, true, prepared, image);
 }
 
 void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,

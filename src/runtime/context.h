@@ -323,11 +323,11 @@ kiln_status kiln__image_copy(kiln__image *out, const void *bytes, size_t size, c
 kiln__entry kiln__image_entry(const kiln__image *image, const kiln__prepared *prepared, const char *description);
 
 /* Prepares and obtains; where the compiler spilled registers, the next schedules are tried. */
-kiln_status kiln__bake(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
-                       kiln__image *image);
+kiln_status kiln__compile_call(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
+                               kiln__image *image);
 /* The same for a device that may be newer than NVRTC: then it is PTX. */
-kiln_status kiln__bake_for(const kiln__call *call, const kiln__device *device, kiln__prepared *prepared,
-                           kiln__image *image);
+kiln_status kiln__compile_for(const kiln__call *call, const kiln__device *device, kiln__prepared *prepared,
+                              kiln__image *image);
 
 void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, int arch, double parse_ms,
                      kiln_plan_info *info);

@@ -465,15 +465,15 @@ static kiln_status check_rows(const kiln_program *program, const kiln_tensor *te
     return KILN_OK;
 }
 
-/* One schedule: baked, loaded, ready to be launched. *crowded: the device has no room for its blocks, but may have for
- * another's. */
+/* One schedule: compiled, loaded, ready to be launched. *no_room: the device has no room for its blocks, but may have
+ * for another's. */
 static kiln_status try_schedule(const kiln__call *call, const target *on, kiln__launch **launch,
-                                kiln__prepared *prepared, kiln__image *image, kiln_plan_info *info, bool *crowded) {
+                                kiln__prepared *prepared, kiln__image *image, kiln_plan_info *info, bool *no_room) {
     const kiln_program *program = call->program;
     kiln__kernel_entry *kernel = NULL;
     const unsigned prepared_before = atomic_load(&program->context->prepared);
-    kiln_status status = kiln__bake_for(call, &on->numbers, prepared, image);
-    *crowded = false;
+    kiln_status status = kiln__compile_for(call, &on->numbers, prepared, image);
+    *no_room = false;
     if (status) return status;
     double start = kiln__now_ms();
     status = share_loaded(program, on, prepared, image, &kernel);
@@ -481,7 +481,7 @@ static kiln_status try_schedule(const kiln__call *call, const target *on, kiln__
     if (!status) status = kiln__launch_create(program, call->tensors, prepared, on->driver, kernel, launch);
     if (!status) {
         status = limit_grid(&prepared->schedule, on, *launch);
-        *crowded = status == KILN_E_UNSUPPORTED;
+        *no_room = status == KILN_E_UNSUPPORTED;
         if (!status) status = add_splits(program->context, prepared, on, &kernel->loaded, *launch);
         (*launch)->stands_in = prepared->any_shape && call->policy != KILN_POLICY_ANY_SHAPE;
         (*launch)->asked = call->policy;
@@ -517,10 +517,10 @@ static kiln_status prepare(const kiln__call *call, kiln__launch **launch, kiln__
         status = kiln__fail(KILN_E_UNSUPPORTED, "the device has compute capability %d.%d, expected 8.0 or newer",
                             on.numbers.arch / 10, on.numbers.arch % 10);
     char first[256] = ""; /* why the first schedule could not run */
-    bool crowded = !status;
-    for (kiln__call next = *call; crowded; next.attempt = prepared->attempt + 1) {
-        status = try_schedule(&next, &on, launch, prepared, image, info, &crowded);
-        if (crowded && !*first) snprintf(first, sizeof first, "%s", kiln_last_error());
+    bool no_room = !status;
+    for (kiln__call next = *call; no_room; next.attempt = prepared->attempt + 1) {
+        status = try_schedule(&next, &on, launch, prepared, image, info, &no_room);
+        if (no_room && !*first) snprintf(first, sizeof first, "%s", kiln_last_error());
     }
     if (status == KILN_E_UNSUPPORTED && *first) return kiln__fail(status, "%s", first);
     return status;

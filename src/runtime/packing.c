@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks the same schedules as kiln__bake, so that a context with the pack finds each of them there. */
+/* Walks the same schedules as kiln__compile_call, so that a context with the pack finds each of them there. */
 #include "runtime/packing.h"
 
 #include <stdlib.h>

@@ -190,7 +190,7 @@ kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors
     if (!kernel) return kiln__out_of_memory();
     kiln__device device = kiln__device_typical(arch);
     if (compile)
-        status = kiln__bake(&call, &device, ptx != 0, &kernel->prepared, &kernel->image);
+        status = kiln__compile_call(&call, &device, ptx != 0, &kernel->prepared, &kernel->image);
     else {
         kernel->image.facts = (kiln__facts){.is_ptx = ptx != 0, .registers = -1, .spill_bytes = -1};
         status = call.policy == KILN_POLICY_ANY_SHAPE

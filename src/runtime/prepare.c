@@ -113,9 +113,9 @@ static void obtain(task *t) {
     if (!prepared)
         kiln__out_of_memory();
     else if (t->given_arch)
-        status = kiln__bake(&t->call, &t->device, false, prepared, &image);
+        status = kiln__compile_call(&t->call, &t->device, false, prepared, &image);
     else
-        status = kiln__bake_for(&t->call, &t->device, prepared, &image);
+        status = kiln__compile_for(&t->call, &t->device, prepared, &image);
     if (status)
         fail(t, status);
     else {

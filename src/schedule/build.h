@@ -38,6 +38,9 @@ int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s);
 /* Whether each block of columns that is reduced within rows is whole vectors of some neighbouring lanes of a warp. */
 bool kiln__row_has_blocks(const kiln__problem *problem, const kiln__schedule *s);
 
+/* One part of so many of a row is kept in shared memory at least, or none. */
+#define KILN__STAGED_PART 2
+
 /* Of static shared memory: what threads exchange of a row, at least so much, since a kernel has room for other things.
  */
 #define KILN__ROW_STATIC_BYTES 8192

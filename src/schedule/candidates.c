@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Points that a strategy can have, by what the hardware allows. */
+/* Points that a strategy can have, by what the hardware allows, and by numbers that were measured. */
 #include "schedule/candidates.h"
 
 #include "base/checked.h"
@@ -129,7 +129,8 @@ static bool fits_registers(const lister *l, int64_t threads, int width) {
 static bool fits_shared(const lister *l, int64_t threads, int64_t blocks, int width) {
     const int64_t steps = kiln__divide_up(vectors_of(l, width), threads * blocks);
     const bool fits = steps >= 2 && (steps <= MOST_SHARED_STEPS || threads == KILN__MOST_THREADS);
-    return (fits || l->any) && bytes_of(l, kiln__times(steps, threads), width) < 2 * l->device->shared_per_block;
+    return (fits || l->any) &&
+           bytes_of(l, kiln__times(steps, threads), width) < KILN__STAGED_PART * l->device->shared_per_block;
 }
 
 /* With phases reduced together, where they can be, and one after another. */

@@ -207,6 +207,8 @@ static kiln_status take(const kiln__given *g, const kiln__pins *pins, const kiln
 /* ---- all ---- */
 
 const char *kiln__reason_of_model(const kiln__problem *problem) {
+    if (problem->sorted)
+        return "it is listed first: the model knows nothing of sorting, so measured rules order the list";
     if (problem->layout == KILN__LAYOUT_OUTER)
         return "of the candidates that combine columns in the order of all layouts, the model expects this one to be "
                "the fastest";

@@ -201,7 +201,7 @@ static void set_team(const kiln__pins *point, kiln__schedule *s) {
 
 int kiln__column_slots(const kiln__schedule *s) {
     const int lanes = kiln__column_lanes(s);
-    const bool warps = lanes < 32 && s->edges != KILN__EDGES_MISALIGNED && !s->column.tile_rows;
+    const bool warps = lanes < 32 && s->edges != KILN__EDGES_MISALIGNED && !s->column.tile.rows;
     return s->team.threads / (warps ? 32 : lanes);
 }
 

@@ -131,8 +131,8 @@ static bool have_room(const kiln__device *device, const tile_facts *f, const til
 }
 
 static void take_threads(const tile_threads *t, int64_t kept, kiln__schedule *s) {
-    s->column.run_lanes = (int)run_lanes_of(t->lanes, kept);
-    s->column.ranks_per_thread = t->parts;
+    s->column.tile.run_lanes = (int)run_lanes_of(t->lanes, kept);
+    s->column.tile.ranks_per_thread = t->parts;
     s->vector_width = t->vector;
     s->team.threads = (int)(t->lanes * t->sharing);
     s->team.rows_per_block = (int)(t->lanes * t->vector);
@@ -146,7 +146,7 @@ static bool work_out(const kiln__given *g, const tile_facts *f, int64_t runs, ki
     const int64_t most = kiln__least(elements_of(f), 32); /* of a thread's elements in a row */
     int fewest = INT32_MAX;
     if (rows > MOST_ROWS) return false;
-    s->column.tile_rows = (int)rows;
+    s->column.tile.rows = (int)rows;
     s->staging.bytes = (int)place(problem, kiln__times(rows, problem->cols), s);
     for (int parts = s->team.threads_per_row / s->column.rank_groups; parts > 0 && fewest > FEW_CONFLICTS; parts /= 2) {
         const int sharing = s->team.threads_per_row / parts;
@@ -222,6 +222,6 @@ bool kiln__column_tile_build(const kiln__given *g, const kiln__pins *point, kiln
     if (!find_runs(g, &f, s)) return false;
     f.loose = true; /* a block of few threads costs more than waiting for banks */
     if (s->team.threads < LEAST_THREADS) find_runs(g, &f, s);
-    s->column.combine_lanes = combine_lanes_of(s);
+    s->column.tile.combine_lanes = combine_lanes_of(s);
     return true;
 }

@@ -28,7 +28,7 @@ static void add_group(kiln__schedule *s) {
 
 /* What is told with its number, where there is something to tell. */
 static void add_numbers(kiln__schedule *s) {
-    const int rows = kiln__column_of(s)->tile_rows ? kiln__column_of(s)->tile_rows : s->team.rows_per_block;
+    const int rows = kiln__column_of(s)->tile.rows ? kiln__column_of(s)->tile.rows : s->team.rows_per_block;
     const kiln__column_schedule *column = kiln__column_of(s);
     const struct {
         bool is;

@@ -10,13 +10,15 @@
 #include "schedule/schedule.h"
 
 #define MOST_UNROLLED_STEPS 4
+#define MOST_UNROLLED_TILE_STEPS 8 /* no loads of global memory wait in them */
 #define UNROLLED_TILE_ELEMENTS 8
 
 static int64_t unroll_of(const kiln__schedule *s) {
-    if (kiln__column_of(s)->tile_rows)
-        return kiln__divide_up(UNROLLED_TILE_ELEMENTS, kiln__column_of(s)->ranks_per_thread * s->vector_width);
+    if (kiln__column_of(s)->tile.rows)
+        return kiln__divide_up(UNROLLED_TILE_ELEMENTS, kiln__column_of(s)->tile.ranks_per_thread * s->vector_width);
     if (kiln__column_of(s)->transpose_width) return kiln__column_of(s)->transpose_width;
-    return kiln__least(s->steps, MOST_UNROLLED_STEPS);
+    return kiln__least(s->steps,
+                       s->staging.kind == KILN__STAGING_TILE ? MOST_UNROLLED_TILE_STEPS : MOST_UNROLLED_STEPS);
 }
 
 /* Whether the last pass computes again what the passes before computed of the row: a row of one input is then in half

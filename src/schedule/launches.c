@@ -52,10 +52,10 @@ int64_t kiln__schedule_rows(const kiln__schedule *s, const kiln__problem *proble
     if (s->edges == KILN__EDGES_SHIFTED && problem->rows)
         return kiln__times(kiln__divide_up(problem->rows, s->vector_width) + 1, s->vector_width);
     if (!problem->rows ||
-        (s->edges != KILN__EDGES_MISALIGNED && s->strategy != KILN__TRANSPOSE && !kiln__column_of(s)->tile_rows))
+        (s->edges != KILN__EDGES_MISALIGNED && s->strategy != KILN__TRANSPOSE && !kiln__column_of(s)->tile.rows))
         return problem->rows;
-    if (kiln__column_of(s)->tile_rows)
-        return kiln__times(kiln__divide_up(problem->rows, kiln__column_of(s)->tile_rows), s->team.rows_per_block);
+    if (kiln__column_of(s)->tile.rows)
+        return kiln__times(kiln__divide_up(problem->rows, kiln__column_of(s)->tile.rows), s->team.rows_per_block);
     const int64_t run = problem->outer[problem->outer_rank - 1];
     if (s->edges == KILN__EDGES_MISALIGNED) {
         const int64_t blocks = kiln__times(problem->rows / run, kiln__divide_up(run, s->team.rows_per_block));

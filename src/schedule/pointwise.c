@@ -74,7 +74,6 @@ static bool choose_transpose(const kiln__problem *problem, const kiln__pins *poi
     s->strategy = KILN__TRANSPOSE;
     s->transpose.dim = across;
     set_transpose_tile(problem, point, s);
-    if (problem->outer[last] / s->vector_width * kiln__divide_up(problem->outer[across], s->steps) < 32) return false;
     set_transpose_threads(problem, point, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) set_transpose_access(problem, o, s);
     return true;

@@ -58,7 +58,7 @@ static int by_slowdown(const void *a, const void *b) {
     return x->place - y->place;
 }
 
-/* At a glance: of many rows alone, by the first trees. Nothing that sorts was measured: it stays in the order of the
+/* At a glance: of many rows alone, by the first trees. They know nothing of sorting, which stays in the order of the
  * list. */
 static placed glance(const ranking *r, const kiln__pins *point, const kiln__schedule *s, int place) {
     kiln__estimate many;

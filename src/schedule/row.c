@@ -146,7 +146,8 @@ static bool keep_in_shared_memory(const kiln__device *device, int bytes, int64_t
     const bool grid = s->team.group == KILN__GROUP_GRID;
     const int64_t step = (int64_t)s->team.threads * (bytes ? bytes : KILN__LEAST_STEP_BYTES);
     s->staging.steps = kiln__least(s->steps, (device->shared_per_block - exchange) / step);
-    const bool enough = s->staging.steps == s->steps || (persistent && 2 * s->staging.steps >= s->steps);
+    const bool enough =
+        s->staging.steps == s->steps || (persistent && KILN__STAGED_PART * s->staging.steps >= s->steps);
     if (!enough && !grid) return false;
     s->staging.bytes = (int)(s->staging.steps * s->team.threads * bytes);
     s->row.persistent = grid || persistent;

@@ -4,8 +4,8 @@
 #include "schedule/access.h"
 #include "schedule/build.h"
 
-#define MOST_EXCHANGED 16384 /* bytes of what warps and blocks exchange, of all rows */
-#define MOST_SHARED 256      /* bytes of a thread's vectors of what all rows share */
+#define MOST_EXCHANGED 16384     /* bytes of what warps and blocks exchange, of all rows */
+#define MOST_INVARIANT_BYTES 256 /* bytes of a thread's vectors of what all rows share */
 
 /* Unaligned rows: whole vectors of the rows', or, of what all rows share, two that are shifted into place. */
 static bool suits_unaligned(const kiln__operand *operand, int vector_width) {
@@ -81,7 +81,7 @@ bool kiln__rows_in_flight_build(const kiln__given *g, const kiln__pins *point, k
     s->row.row_spacing = spacing_of(s);
     for (int o = 0; o < g->problem->input_count; o++) s->tensors[o].staged = true;
     const int64_t shared = s->steps * s->vector_width * g->traits.invariant_bytes;
-    if (s->steps < 1 || shared > MOST_SHARED) return false;
+    if (s->steps < 1 || shared > MOST_INVARIANT_BYTES) return false;
     if (!fit(g, bytes, registers_of(shared, s->team.rows_per_block), s)) return false;
     kiln__row_finish(g, point, s);
     if (masked) s->edges = KILN__EDGES_PEELED;

@@ -46,11 +46,11 @@ static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, ki
 }
 
 /* Whether each of the operand's elements belongs to one row alone. */
-static bool is_apart(const kiln__problem *problem, const kiln__operand *operand) {
-    bool apart = kiln__has_own_elements(operand) && (!operand->linear || operand->row_stride);
-    for (int d = 0; d < problem->inner_rank; d++) apart = apart && operand->inner_strides[d];
-    for (int d = 0; d < problem->outer_rank && !operand->linear; d++) apart = apart && operand->outer_strides[d];
-    return apart;
+static bool has_unshared_elements(const kiln__problem *problem, const kiln__operand *operand) {
+    bool unshared = kiln__has_own_elements(operand) && (!operand->linear || operand->row_stride);
+    for (int d = 0; d < problem->inner_rank; d++) unshared = unshared && operand->inner_strides[d];
+    for (int d = 0; d < problem->outer_rank && !operand->linear; d++) unshared = unshared && operand->outer_strides[d];
+    return unshared;
 }
 
 #define SIZES_OF_L2 8 /* of what is read, up to which it gains from leaving the L2 first */
@@ -66,7 +66,7 @@ static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, cons
     int64_t bytes = 0;
     if (!once || ir->phase_count == 0 || problem->columns_out || !problem->cols) return;
     for (int o = 0; o < problem->input_count; o++) {
-        s->tensors[o].evict_first = is_apart(problem, &problem->operands[o]) && s->tensors[o].width;
+        s->tensors[o].evict_first = has_unshared_elements(problem, &problem->operands[o]) && s->tensors[o].width;
         if (s->tensors[o].evict_first) bytes += (int64_t)kiln_type_size(problem->operands[o].type);
     }
     s->evict_first_rows = bytes ? most / problem->cols / bytes : 0;

@@ -153,12 +153,13 @@ typedef struct kiln__across_plan {
 /* Blocks of columns that are no lanes of a warp: what a reduction takes is in dynamic shared memory, a value for each
  * column of a row or of its chunk; what it comes to has a slot for each block, of each reduction. */
 typedef struct kiln__slots_plan {
-    int columns; /* of the row, or of its chunk */
-    int apart;   /* the values of a vector's neighbouring columns, so that those that a warp puts down are neighbours */
-    int offset;  /* of the values, bytes ... */
-    int slots;   /* ... and of the slots */
-    int bytes;   /* of all; 0: there are no such blocks */
-    int row_bytes; /* of those of each of a block's rows; 0: it has one row */
+    int columns;      /* of the row, or of its chunk */
+    int value_stride; /* of the values of a vector's neighbouring columns, so that those that a warp puts down are
+                         neighbours */
+    int offset;       /* of the values, bytes ... */
+    int slots;        /* ... and of the slots */
+    int bytes;        /* of all; 0: there are no such blocks */
+    int row_bytes;    /* of those of each of a block's rows; 0: it has one row */
     int64_t round; /* vectors of a thread that a row's largest values are chosen of at a time: all steps, or those that
                       are loaded together; 0: none are chosen */
     int64_t ends_in; /* outputs of columns are of the row's order alone, of so many places: the last pass goes over
@@ -197,6 +198,14 @@ typedef struct kiln__row_schedule {
 /* Bytes of what a row's ranks exchanged that a thread combines at a time, in 32 registers. */
 #define KILN__COMBINED_BYTES 128
 
+/* Rows whose columns a block copies, whole runs of contiguous ones. */
+typedef struct kiln__column_tile_plan {
+    int rows;             /* 0: none are copied */
+    int run_lanes;        /* neighbouring lanes whose ranks, all of them, follow one another */
+    int ranks_per_thread; /* of a row, one after the other */
+    int combine_lanes;    /* neighbouring lanes that combine what the ranks of a row exchanged */
+} kiln__column_tile_plan;
+
 /* Of strategies column and column_tile. */
 typedef struct kiln__column_schedule {
     int run_rows;         /* contiguous rows of a vector, which is in vector_width / run_rows runs */
@@ -205,10 +214,7 @@ typedef struct kiln__column_schedule {
     int64_t whole_steps;  /* steps inside for all ranks, for which columns are not asked; split: of all chunks but the
                            * last ... */
     int last_chunk_batch; /* ... which has so many vectors under way */
-    int tile_rows;        /* tile: rows whose columns a block copies, whole runs of contiguous ones; else 0 */
-    int run_lanes;        /* the same: neighbouring lanes whose ranks, all of them, follow one another */
-    int ranks_per_thread; /* the same: ranks of a row that each thread is, one after the other */
-    int combine_lanes;    /* the same: neighbouring lanes that combine what the ranks of a row exchanged */
+    kiln__column_tile_plan tile;
     bool conditional_stores; /* stores ask whether all rows of a run are there */
     int reference;           /* misaligned: the tensor whose strides tell where vectors begin, in all tensors alike */
 } kiln__column_schedule;

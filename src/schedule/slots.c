@@ -11,10 +11,10 @@
     8192 /* of a row in which blocks alone are reduced: longer ones are split among blocks of threads */
 #define MOST_CHUNKS 65535 /* of a grid's second dimension */
 #define MOST_THREADS 512
-#define MERGED_COLUMNS 32    /* of a thread, in rows that are sorted */
+#define MERGED_COLUMNS 40    /* of a thread, in rows that are sorted */
 #define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
 #define REGISTER_ELEMENTS 64 /* of a thread */
-#define LANE_ELEMENTS 8      /* of a lane, where several rows are in a block */
+#define LANE_ELEMENTS 16     /* of a lane, where several rows are in a block */
 #define CHOSEN_ELEMENTS 16   /* of a thread at a time, where a row's largest are chosen: each has code of its own */
 #define COUNTED_VALUES 2     /* of a thread, that are brought into order by counting; more are merged ... */
 #define FEW_VALUES 64        /* ... unless they are no more than these in all */
@@ -208,13 +208,13 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const int64_t columns = s->split.chunks > 1 ? s->steps * s->team.threads * s->vector_width : g->problem->cols;
     if (columns > MOST_COLUMNS) return false;
     const int64_t offset = in_sixteens(s->staging.bytes);
-    const int64_t apart = kiln__divide_up(columns, s->vector_width) | 1; /* odd: in all banks */
-    const int64_t slots = offset + bytes_of_values(g->ir, apart * s->vector_width);
+    const int64_t stride = kiln__divide_up(columns, s->vector_width) | 1; /* odd: in all banks */
+    const int64_t slots = offset + bytes_of_values(g->ir, stride * s->vector_width);
     const int64_t row = kiln__slots_place(g->ir, g->problem, columns, g->ir->count);
     const int64_t bytes = slots + kiln__times(row, s->team.rows_per_block);
     if (bytes + KILN__ROW_STATIC_BYTES > g->device->shared_per_block) return false;
     s->row.slots = (kiln__slots_plan){.columns = (int)columns,
-                                      .apart = (int)apart,
+                                      .value_stride = (int)stride,
                                       .offset = (int)offset,
                                       .slots = (int)slots,
                                       .bytes = (int)(bytes - offset),
@@ -258,12 +258,16 @@ static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, 
     return count;
 }
 
-/* As many as vectors keep busy, or merges. */
+/* As many as vectors keep busy, or merges; where some of many are chosen, one for each of these, so that a floor can be
+ * looked for among what the threads have. */
 static int most_threads(const kiln__given *g, int width) {
-    const int64_t cols = g->problem->cols, vectors = streamed_vectors(g, width);
+    const int64_t cols = g->problem->cols, vectors = streamed_vectors(g, width), chosen = most_chosen(g->ir);
     if (g->problem->sorted && sorts_all(g->ir))
         return kiln__power_of_two_from(kiln__divide_up(cols, MERGED_COLUMNS), KILN__MOST_THREADS);
-    return kiln__power_of_two_from(kiln__divide_up(cols, vectors * width), MOST_THREADS);
+    if (!chosen) return kiln__power_of_two_from(kiln__divide_up(cols, vectors * width), MOST_THREADS);
+    const int of_columns = kiln__power_of_two_from(kiln__divide_up(cols, 2 * CHOSEN_ELEMENTS), MOST_THREADS);
+    const int of_chosen = kiln__power_of_two_from(chosen, KILN__MOST_THREADS);
+    return cols > 2 * (int64_t)of_chosen ? (int)kiln__greatest(of_columns, of_chosen) : of_columns;
 }
 
 /* Whether a row's columns are asked for once, when they are put down to be sorted. */
@@ -282,35 +286,50 @@ static int64_t most_in_registers(const kiln__given *g) {
     return most_chosen(g->ir) ? 2 * CHOSEN_ELEMENTS : REGISTER_ELEMENTS;
 }
 
-/* Few columns are chosen of by lanes, of several rows in a block. */
+/* Whether all threads have a value: those without do nothing, and are no groups to look for a floor among. */
+static bool all_have_one(const kiln__given *g, int threads, int width) {
+    return width == 1 || g->problem->cols >= (int64_t)threads * width;
+}
+
+/* Few columns are chosen of by lanes, of several rows in a block: twice as many as are chosen, as far as a warp has
+ * them, and most of their places taken. */
+static bool lanes_suit(const kiln__given *g, int lanes, int width) {
+    const int64_t cols = g->problem->cols, chosen = kiln__least(cols, most_chosen(g->ir));
+    const int64_t places = kiln__divide_up(cols, lanes * width) * lanes * width;
+    if ((2 * chosen > lanes && lanes < 32) || chosen > lanes || !all_have_one(g, lanes, width)) return false;
+    return cols <= (int64_t)LANE_ELEMENTS * lanes && (width == 1 || 4 * places <= 5 * cols);
+}
+
 static int add_lanes(const kiln__given *g, const kiln__pins *pins, int widest, kiln__pins *out) {
     int count = 0;
     const bool others = pins->group != KILN__GROUP_LANES && pins->group >= 0;
     if (!suits_lanes(g) || others || pins->staging > KILN__STAGING_REGISTERS) return 0;
-    const int64_t cols = g->problem->cols;
     for (int lanes = 8; lanes <= 32; lanes *= 2)
         for (int width = widest; width > 0; width /= 2) {
-            const bool enough =
-                kiln__least(cols, most_chosen(g->ir)) <= lanes && cols <= (int64_t)LANE_ELEMENTS * lanes;
-            if (!enough || (pins->threads && pins->threads != lanes)) continue;
+            if (!lanes_suit(g, lanes, width) || (pins->threads && pins->threads != lanes)) continue;
             out[count] = point_of(g, pins, lanes, width, KILN__STAGING_REGISTERS);
             out[count++].group = KILN__GROUP_LANES;
         }
     return count;
 }
 
-int kiln__slots_points(const kiln__given *g, const kiln__pins *pins, kiln__pins *out) {
-    const int64_t cols = g->problem->cols;
-    int widest = kiln__widest_vector(g->problem);
-    while (pins->vector_width && widest > pins->vector_width) widest /= 2;
-    int count = add_chunks(g, pins, widest, out);
-    count += add_lanes(g, pins, widest, out + count);
+static int add_blocks(const kiln__given *g, const kiln__pins *pins, int widest, kiln__pins *out) {
+    int count = 0;
     const int most = (int)kiln__greatest(most_threads(g, widest), 32);
     for (int threads = most; threads >= 32; threads /= 4) /* few have chunks of few columns */
         for (int width = widest; width > 0; width /= 2) {
-            if (cols <= most_in_registers(g) * threads)
+            if (g->problem->sorted && !all_have_one(g, threads, width)) continue;
+            if (g->problem->cols <= most_in_registers(g) * threads)
                 out[count++] = point_of(g, pins, threads, width, KILN__STAGING_REGISTERS);
             out[count++] = point_of(g, pins, threads, width, KILN__STAGING_NONE);
         }
     return count;
+}
+
+int kiln__slots_points(const kiln__given *g, const kiln__pins *pins, kiln__pins *out) {
+    int widest = kiln__widest_vector(g->problem);
+    while (pins->vector_width && widest > pins->vector_width) widest /= 2;
+    int count = add_lanes(g, pins, widest, out);
+    count += add_chunks(g, pins, widest, out + count);
+    return count + add_blocks(g, pins, widest, out + count);
 }

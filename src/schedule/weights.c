@@ -52,8 +52,8 @@ int64_t kiln__weigh_instruction(const kiln__weighing *w, const kiln__inst *insts
     const kiln__inst *inst = &insts[i];
     const kiln__ctype type = insts[inst->arg_count > 0 ? inst->args[0] : i].type;
     const bool program = insts == w->ir->insts;
-    if (program && inst->op == KILN__OP_DIV && !kiln__is_of_element(w->ir, w->problem, inst->args[1]))
-        return DIVIDE_BY_ROW;
+    const bool divides = inst->op == KILN__OP_DIV && inst->type == KILN__F32;
+    if (program && divides && !kiln__is_of_element(w->ir, w->problem, inst->args[1])) return DIVIDE_BY_ROW;
     /* x * sigmoid(y) and x * normcdf(y) are written as functions of both, which are always inlined. */
     for (int a = 0; a < 2 && inst->op == KILN__OP_MUL && type == KILN__F32; a++) {
         const kiln__op factor = insts[inst->args[a]].op;

@@ -17,8 +17,8 @@ static double vectors_at_once(const kiln__schedule *s) {
     return fmin((double)s->unroll, 2);
 }
 
-/* A linear rule, fitted to the registers that the compiler took for some thousand kernels (bench/notebook): what a
- * thread holds of its inputs, of what all rows share and of outputs, what it carries, and what it knows of its place.
+/* A linear rule, fitted to the registers that the compiler took for some thousand kernels: what a thread holds of its
+ * inputs, of what all rows share and of outputs, what it carries, and what it knows of its place.
  */
 static double registers_of(const kiln__traits *t, const kiln__schedule *s) {
     const bool column = kiln__layout_of(s) == KILN__LAYOUT_OUTER, flat = kiln__layout_of(s) == KILN__LAYOUT_FLAT;
@@ -89,7 +89,7 @@ static double slots_of(const kiln__work *w) {
     const double of_thread = (double)s->steps * s->vector_width;
     if (kiln__layout_of(s) == KILN__LAYOUT_INNER)
         return w->rows * s->team.threads_per_row * of_thread * s->split.chunks;
-    return w->blocks * s->team.threads * of_thread * fmax(kiln__column_of(s)->ranks_per_thread, 1);
+    return w->blocks * s->team.threads * of_thread * fmax(kiln__column_of(s)->tile.ranks_per_thread, 1);
 }
 
 static double unstaged_part(const kiln__schedule *s) {

@@ -46,7 +46,7 @@ struct kiln_staged {
 [kernel_sources/staging_none.cuh]
 
 #define KILN_BLOCK_VALUES 0
-#define KILN_BLOCK_APART 6401
+#define KILN_BLOCK_STRIDE 6401
 #define KILN_BLOCK_AXIS 30050
 #define KILN_BLOCK_AXES 1
 [kernel_sources/block_slots.cuh]

@@ -59,7 +59,7 @@ struct kiln_staged {
 [kernel_sources/staging_registers.cuh]
 
 #define KILN_BLOCK_VALUES 0
-#define KILN_BLOCK_APART 617
+#define KILN_BLOCK_STRIDE 617
 #define KILN_BLOCK_AXIS 1234
 #define KILN_BLOCK_AXES 1
 [kernel_sources/block_slots.cuh]

@@ -420,7 +420,7 @@ static void tiles_need_rows_and_columns(void **state) {
         kiln__prepared prepared;
         assert_int_equal(bound_create(&b, "y = softmax(x)", "1", NULL, tensors[i]), KILN_OK);
         assert_int_equal(bound_prepare(&b, 90, &prepared), KILN_OK);
-        assert_int_equal(kiln__column_of(&prepared.schedule)->tile_rows, 0);
+        assert_int_equal(kiln__column_of(&prepared.schedule)->tile.rows, 0);
         kiln__prepared_free(&prepared);
         bound_destroy(&b);
     }

@@ -44,7 +44,7 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
             outer && !s->passes.ordered && kiln__column_of(s)->run_rows == s->vector_width && s->vector_width > 1);
     IMPLIES((s->edges == KILN__EDGES_MISALIGNED),
             s->team.threads_per_row % s->vector_width == 0 && s->team.rows_per_block % s->vector_width == 0);
-    IMPLIES(tile, s->team.threads * (kiln__column_of(s)->tile_rows ? kiln__column_of(s)->ranks_per_thread : 1) >=
+    IMPLIES(tile, s->team.threads * (kiln__column_of(s)->tile.rows ? kiln__column_of(s)->tile.ranks_per_thread : 1) >=
                       s->team.threads_per_row); /* its rows in several passes */
     IMPLIES(tile, (int64_t)s->team.rows_per_block * s->team.threads_per_row >= s->team.threads);
     IMPLIES(!tile && !kiln__row_of(s)->rows_in_flight,
@@ -62,20 +62,21 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     IMPLIES(kiln__row_of(s)->rows_in_flight && s->edges != KILN__EDGES_PEELED, kiln__row_of(s)->row_spacing == 1);
     IMPLIES(outer, s->team.min_blocks_per_sm * s->team.threads <= device->threads_per_sm);
     IMPLIES(kiln__column_of(s)->transpose_width,
-            outer && !s->passes.ordered && s->edges != KILN__EDGES_MISALIGNED && !kiln__column_of(s)->tile_rows &&
+            outer && !s->passes.ordered && s->edges != KILN__EDGES_MISALIGNED && !kiln__column_of(s)->tile.rows &&
                 kiln__column_of(s)->transpose_width <= 8 && s->steps % kiln__column_of(s)->transpose_width == 0);
     IMPLIES(kiln__column_of(s)->transpose_width && s->staging.kind != KILN__STAGING_SHARED,
             s->batch % kiln__column_of(s)->transpose_width == 0);
-    RULE((kiln__column_of(s)->tile_rows > 0) == (tile && outer));
-    if (kiln__column_of(s)->tile_rows) {
-        RULE(s->team.rows_per_block >= kiln__column_of(s)->tile_rows && kiln__column_of(s)->run_rows == 1 &&
+    RULE((kiln__column_of(s)->tile.rows > 0) == (tile && outer));
+    if (kiln__column_of(s)->tile.rows) {
+        RULE(s->team.rows_per_block >= kiln__column_of(s)->tile.rows && kiln__column_of(s)->run_rows == 1 &&
              !s->passes.ordered && s->split.chunks == 1);
-        RULE(s->team.blocks_per_row == 1 && kiln__column_of(s)->ranks_per_thread >= 1 &&
-             kiln__is_power_of_two(kiln__column_of(s)->ranks_per_thread));
+        RULE(s->team.blocks_per_row == 1 && kiln__column_of(s)->tile.ranks_per_thread >= 1 &&
+             kiln__is_power_of_two(kiln__column_of(s)->tile.ranks_per_thread));
         RULE(kiln__column_of(s)->rank_groups >= 1 &&
-             s->team.threads_per_row % (kiln__column_of(s)->rank_groups * kiln__column_of(s)->ranks_per_thread) == 0);
+             s->team.threads_per_row % (kiln__column_of(s)->rank_groups * kiln__column_of(s)->tile.ranks_per_thread) ==
+                 0);
         RULE(s->team.rows_per_block / s->vector_width *
-                 (s->team.threads_per_row / kiln__column_of(s)->ranks_per_thread) ==
+                 (s->team.threads_per_row / kiln__column_of(s)->tile.ranks_per_thread) ==
              s->team.threads);
         RULE(s->team.min_blocks_per_sm * s->team.threads <= device->threads_per_sm && s->team.min_blocks_per_sm <= 32);
     }
@@ -106,7 +107,7 @@ static const char *staging_fault(const kiln__schedule *s, const kiln__device *de
     IMPLIES(!shared && !tile && !across && !slots, s->staging.bytes == 0);
     IMPLIES(slots, !across && s->team.blocks_per_row == 1 && row->slots.slots > row->slots.offset &&
                        row->slots.offset + (wide)row->slots.bytes == s->staging.bytes &&
-                       (wide)row->slots.apart * s->vector_width >= row->slots.columns);
+                       (wide)row->slots.value_stride * s->vector_width >= row->slots.columns);
     IMPLIES(across, row->across.offset % 16 == 0 && row->across.bytes > 0 && s->team.blocks_per_row == 1 &&
                         row->across.offset + (wide)row->across.bytes * s->team.rows_per_block == s->staging.bytes);
     return NULL;
@@ -220,10 +221,10 @@ static const char *exchange_fault(const kiln__prepared *prepared) {
     IMPLIES(s->split.final_threads > 32,
             bytes * (s->split.final_block_threads / 32) * (kiln__column_of(s)->run_rows ? s->vector_width : 1) <=
                 49152);
-    if (s->edges == KILN__EDGES_MISALIGNED || kiln__column_of(s)->tile_rows) {
+    if (s->edges == KILN__EDGES_MISALIGNED || kiln__column_of(s)->tile.rows) {
         const int sharing = s->team.threads_per_row / s->team.blocks_per_row /
-                            (kiln__column_of(s)->tile_rows ? kiln__column_of(s)->ranks_per_thread : 1);
-        const int slots = kiln__column_of(s)->tile_rows && sharing == 1
+                            (kiln__column_of(s)->tile.rows ? kiln__column_of(s)->tile.ranks_per_thread : 1);
+        const int slots = kiln__column_of(s)->tile.rows && sharing == 1
                               ? 0
                               : sharing + (s->team.blocks_per_row > 1 ? s->team.blocks_per_row : 0);
         int64_t padded = 0;
@@ -257,11 +258,11 @@ const char *launch_fault(const kiln__prepared *prepared) {
     const int64_t rows = kiln__schedule_rows(s, p);
     RULE(rows >= p->rows);
     IMPLIES(s->edges != KILN__EDGES_MISALIGNED && s->edges != KILN__EDGES_SHIFTED && s->strategy != KILN__TRANSPOSE &&
-                !kiln__column_of(s)->tile_rows,
+                !kiln__column_of(s)->tile.rows,
             rows == p->rows);
     IMPLIES(s->edges == KILN__EDGES_SHIFTED && p->rows, rows >= p->rows + s->vector_width - 1);
-    IMPLIES(kiln__column_of(s)->tile_rows && rows < INT64_MAX,
-            p->rows <= rows / s->team.rows_per_block * kiln__column_of(s)->tile_rows);
+    IMPLIES(kiln__column_of(s)->tile.rows && rows < INT64_MAX,
+            p->rows <= rows / s->team.rows_per_block * kiln__column_of(s)->tile.rows);
     const int64_t run = kiln__schedule_run(s, p);
     RULE(run <= rows);
     if (kiln__schedule_grid(s, rows, run, &grid)) {

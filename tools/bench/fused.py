@@ -26,7 +26,8 @@ ANY_SHAPE = 3  # KILN_POLICY_ANY_SHAPE
 @dataclass
 class Case:
     """inputs: name -> (type, shape, how it is filled); outputs: name -> (type, shape). peers: name -> what takes PyTorch
-    and the inputs by name. moved: bytes, where not all of the tensors are."""
+    and the inputs by name. moved: bytes, where not all of the tensors are. then: programs behind it, [(text, outputs)], of
+    the inputs and what the programs before them gave."""
     name: str
     text: str
     inputs: dict
@@ -35,6 +36,7 @@ class Case:
     peers: dict = field(default_factory=dict)
     moved: int = 0
     axes: tuple = (-1,)
+    then: tuple = ()
 
     @property
     def bytes(self):
@@ -125,8 +127,34 @@ def order():
                {"eager": lambda torch, t: torch.median(t["x"], -1)})
 
 
+def sample_eagerly(torch, tensors):
+    """A token of each row, of those that make up nine tenths, by sorting all."""
+    values, tokens = torch.sort(torch.softmax(tensors["x"] / 0.8, -1), -1, descending=True)
+    values = values.masked_fill(values.cumsum(-1) - values >= 0.9, 0)
+    return tokens.gather(-1, torch.multinomial(values, 1))
+
+
+def sample_of_first_eagerly(torch, tensors):
+    """The same of the 1,024 largest."""
+    values, tokens = torch.topk(tensors["x"] / 0.8, 1024)
+    values = torch.exp(values - torch.logsumexp(tensors["x"] / 0.8, -1, keepdim=True))
+    values = values.masked_fill(values.cumsum(-1) - values >= 0.9, 0)
+    return tokens.gather(-1, torch.multinomial(values, 1))
+
+
+def sampling():
+    rows, cols, first = 64, 128256, 1024
+    yield Case(f"top-p step of the {first} largest, f32 {rows}x{cols}",
+               f"v, i = topk(x / 0.8, {first}); l = logsumexp(x / 0.8)", {"x": rows_of("f32", rows, cols)},
+               {"v": ("f32", (rows, first)), "i": ("i64", (rows, first)), "l": ("f32", (rows, 1))}, 0,
+               {"eager, of all": sample_eagerly, "eager": sample_of_first_eagerly},
+               moved=4 * rows * cols,
+               then=(("p = exp(v - l); z = cumsum(p) - p < 0.9 ? v + gumbel(7) : -inf; "
+                      "token = max(argmax(z) == index(-1) ? i : 0)", {"token": ("i64", (rows, 1))}),))
+
+
 def all_cases():
-    for family in (quantisers, gradients, places, order):
+    for family in (quantisers, gradients, places, order, sampling):
         yield from family()
 
 
@@ -152,18 +180,35 @@ def make(torch, kind, shape, fill):
     return torch.randn(shape, dtype=torch.float32, device="cuda").to(types[kind])
 
 
-def plan_of(torch, kiln, case, inputs, keep):
-    program = Program(kiln, case.text, case.axes, list(case.outputs))
-    names = program.input_names()
-    program.close()
-    views = [view(inputs[n].data_ptr(), case.inputs[n][0], inputs[n].shape) for n in names]
-    for kind, shape in case.outputs.values():
-        size = type_size(kind)
-        for n in shape:
-            size *= n
-        keep.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
-        views.append(view(keep[-1].data_ptr(), kind, shape))
-    return Plan(kiln, case.text, views, case.axes, list(case.outputs))
+class Plans:
+    """Of a case's programs, launched one after another."""
+
+    def __init__(self, torch, kiln, case, inputs, keep):
+        tensors = {n: view(inputs[n].data_ptr(), case.inputs[n][0], inputs[n].shape) for n in inputs}
+        self.plans = []
+        for text, outputs in ((case.text, case.outputs), *case.then):
+            program = Program(kiln, text, case.axes, list(outputs))
+            names = program.input_names()
+            program.close()
+            for name, (kind, shape) in outputs.items():
+                size = type_size(kind)
+                for n in shape:
+                    size *= n
+                keep.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
+                tensors[name] = view(keep[-1].data_ptr(), kind, shape)
+            self.plans.append(Plan(kiln, text, [tensors[n] for n in (*names, *outputs)], case.axes, list(outputs)))
+
+    def launch(self):
+        for plan in self.plans:
+            plan.launch()
+
+    def info(self):
+        """Of the first one, and how many launches all are."""
+        return {**self.plans[0].info(), "launches": sum(plan.info()["launches"] for plan in self.plans)}
+
+    def close(self):
+        for plan in self.plans:
+            plan.close()
 
 
 def measure(torch, clock, kilns, case):
@@ -172,7 +217,7 @@ def measure(torch, clock, kilns, case):
     plans, calls, keep, found = {}, {}, [], {}
     for name, kiln in kilns.items():
         try:
-            plans[name] = plan_of(torch, kiln, case, inputs, keep)
+            plans[name] = Plans(torch, kiln, case, inputs, keep)
             plans[name].launch()
             calls[name] = plans[name].launch
         except RuntimeError as error:

@@ -67,7 +67,7 @@ static kiln_status compile(const listed_kernel *listed, kiln_context *context, t
                              0,
                              NULL,
                              listed->line->entry.dependent};
-    if (!status) status = kiln__bake(&call, &device, listed->ptx, &prepared, &image);
+    if (!status) status = kiln__compile_call(&call, &device, listed->ptx, &prepared, &image);
     if (status) {
         (void)snprintf(result->message, sizeof result->message, "%s", kiln_last_error());
     } else {

@@ -87,11 +87,20 @@ BLOCKS = [
     ("block quantiser", "y = silu(a) * b; s = scale_mx_e4m3(y); q = quantize_mx_e4m3(y)", "a b s=b32:e8m0 q:e4m3"),
     ("block quantiser", "m = mean(x * x, block = 64); y = x * rsqrt(m + 1e-6)", "x y"),
 ]
+# Rows whose columns are brought into order: k8 is the row's first 8.
+ORDERS = [
+    ("top", "v, i = topk(x, 8)", "x v=k8 i=k8:i64"), ("top", "v, i = topk(softmax(x), 2)", "x v=k2 i=k2:i64"),
+    ("top", "v = topk(x, 40)", "x v=k40"), ("top", "v, i = topk(sigmoid(x) + b, 6); p = v / sum(v)", "x b=v v=k6 p=k6 i=k6:i64"),
+    ("top", "v, i = topk(-x, 100)", "x v=k100 i=k100:i64"),
+    ("sort", "y = sort(x)", "x y"), ("sort", "y = sort(x); i = argsort(x)", "x y i:i64"), ("sort", "i = argsort(abs(x))", "x i:i32"),
+    ("sort", "p = softmax(x); y = sort(p, descending = true); c = cumsum(y)", "x y c"),
+]
 
 
 # What is drawn where nothing else is said: of all tensors together, of rows, and of rows that lie side by side.
 BYTES, COLUMNS_OF_ROWS, COLUMNS_OF_NEIGHBOURS = 200e6, (24, 200000), (3, 20000)
-LAYOUTS = {"row": 60, "column": 24, "point": 12, "transpose": 4, "across": 0, "block": 0, "totals": 0, "tall": 0}  # of a hundred
+LAYOUTS = {"row": 60, "column": 24, "point": 12, "transpose": 4, "across": 0, "block": 0, "totals": 0, "tall": 0,
+           "order": 0}  # of a hundred
 
 
 def tensors_of(spec, kind, shape, reduced):
@@ -105,6 +114,8 @@ def tensors_of(spec, kind, shape, reduced):
             sizes = [1 if i in reduced else n for i, n in enumerate(shape)]
         elif like.startswith("b"):
             sizes = [*shape[:-1], -(-shape[-1] // int(like[1:]))]
+        elif like.startswith("k"):
+            sizes = [*shape[:-1], min(shape[-1], int(like[1:]))]
         elif like == "v":
             sizes = [n if i in reduced else 1 for i, n in enumerate(shape)]
         out.append((name, own or kind, sizes))
@@ -113,7 +124,7 @@ def tensors_of(spec, kind, shape, reduced):
 
 def shape_of(r, where, elements, columns, of_neighbours):
     """Of the space, and which of its axes are reduced."""
-    if where in ("row", "across", "block", "totals"):
+    if where in ("row", "across", "block", "totals", "order"):
         cols = draw_size(r, *columns)
         rows = max(1, elements // cols)
         if where == "row" and r.random() < 0.15 and rows > 64:
@@ -147,7 +158,8 @@ def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHB
     weights = [LAYOUTS[name] for name in layouts]
     where = r.choices(layouts, weights if any(weights) else None)[0]
     family, program, spec = r.choice(
-        {"row": ROWS, "column": COLUMNS, "tall": COLUMNS, "across": ACROSS, "block": BLOCKS, "totals": TOTALS}.get(where, POINTS))
+        {"row": ROWS, "column": COLUMNS, "tall": COLUMNS, "across": ACROSS, "block": BLOCKS, "totals": TOTALS,
+         "order": ORDERS}.get(where, POINTS))
     kind = r.choices(["bf16", "f16", "f32", "f64"], [45, 22, 30, 3])[0]
     each = sum(type_size(k) * (sizes[0] > 1) for _, k, sizes in tensors_of(spec, kind, [2], [] if "=r" not in spec else []))
     elements = int(size / max(1, each))
@@ -163,7 +175,7 @@ def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHB
                                          f"y={r.choice([kind, 'f16'])}[{images},{channels},{pixels}]"]
         family, reduced = "transpose", []
     axes = [] if where in ("point", "transpose") and "sum" not in program else reduced
-    written = [line.split("=")[0].strip() for line in program.split(";")]
+    written = [name.strip() for line in program.split(";") for name in line.split("=")[0].split(",")]
     outputs = [name for name, _, _ in tensors if name in written] if where != "transpose" else ["y"]
     return {"family": family, "program": program, "outputs": outputs, "tensors": texts, "axes": axes}
 

@@ -52,7 +52,7 @@ void kiln__emit_arrival(const kiln__emitter *e) {
 /* The name of the function of the staging that reduces a phase. */
 static const char *spell_reduce(const kiln__emitter *e, uint32_t phase) {
     if (phase == 0 && e->schedule->staging.kind == KILN__STAGING_SHARED) return "reduce_arriving";
-    if (kiln__column_of(e->schedule)->tile_rows) return "reduce";
+    if (kiln__column_of(e->schedule)->tile.rows) return "reduce";
     return kiln__is_online(e, phase) ? "each_online" : "each_vector";
 }
 
@@ -176,7 +176,7 @@ static void emit_passes(const kiln__emitter *e, uint32_t p, const char *in, cons
     if (p == 0 && e->schedule->staging.kind == KILN__STAGING_SHARED) kiln__write(e, "%skiln_copy_wait();\n", in);
     emit_blocks_before(e, p, in);
     kiln__write(e, "#pragma unroll 1\n%sfor (int pass = 0; pass < %d; ++pass) {\n", in, kiln__phase_passes(e->ir, p));
-    emit_pass(e, p, deeper, kiln__column_of(e->schedule)->tile_rows ? "reduce" : "each_vector");
+    emit_pass(e, p, deeper, kiln__column_of(e->schedule)->tile.rows ? "reduce" : "each_vector");
     kiln__emit_result(e, p, deeper,
                       kiln__spell(e, "kiln_all_reduce(phase%u%s%s)", p, all_reduce, exchanges ? ", pass" : ""));
     kiln__write(e, "%s}\n", in);
