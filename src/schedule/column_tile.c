@@ -8,8 +8,7 @@
 #define GOOD_THREADS 256 /* of several runs of rows, at most */
 #define LEAST_THREADS 96
 #define FEW_CONFLICTS 2
-#define MOST_ROWS 8192   /* of a tile */
-#define MOST_CARRIED 256 /* bytes that a thread carries through its columns */
+#define MOST_CARRIED 256 /* bytes that a thread carries through its columns: a quarter of its registers */
 
 /* Whether the operand's rows that lie side by side are one array with their columns. */
 static bool is_dense(const kiln__problem *problem, const kiln__operand *operand) {
@@ -145,7 +144,7 @@ static bool work_out(const kiln__given *g, const tile_facts *f, int64_t runs, ki
     const int64_t kept = problem->outer[problem->outer_rank - 1], rows = kiln__times(runs, kept);
     const int64_t most = kiln__least(elements_of(f), 32); /* of a thread's elements in a row */
     int fewest = INT32_MAX;
-    if (rows > MOST_ROWS) return false;
+    if (rows > INT32_MAX) return false;
     s->column.tile.rows = (int)rows;
     s->staging.bytes = (int)place(problem, kiln__times(rows, problem->cols), s);
     for (int parts = s->team.threads_per_row / s->column.rank_groups; parts > 0 && fewest > FEW_CONFLICTS; parts /= 2) {

@@ -70,7 +70,7 @@ static bool choose_transpose(const kiln__problem *problem, const kiln__pins *poi
     int across = -1;
     for (int o = 0; o < problem->input_count && across < 0; o++)
         across = transposed_dimension(problem, &problem->operands[o]);
-    if (across < 0 || problem->outer[last] < 2 * s->vector_width) return false;
+    if (across < 0 || problem->outer[last] < s->vector_width) return false;
     s->strategy = KILN__TRANSPOSE;
     s->transpose.dim = across;
     set_transpose_tile(problem, point, s);

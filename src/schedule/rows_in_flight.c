@@ -4,7 +4,6 @@
 #include "schedule/access.h"
 #include "schedule/build.h"
 
-#define MOST_EXCHANGED 16384     /* bytes of what warps and blocks exchange, of all rows */
 #define MOST_INVARIANT_BYTES 256 /* bytes of a thread's vectors of what all rows share */
 
 /* Unaligned rows: whole vectors of the rows', or, of what all rows share, two that are shifted into place. */
@@ -51,7 +50,7 @@ static bool fit(const kiln__given *g, int bytes, int64_t registers, kiln__schedu
     const int64_t each = kiln__schedule_exchanged(s, g->ir) + 16, rows = s->team.rows_per_block;
     const int64_t exchanged = (s->team.threads / 32 + s->team.blocks_per_row + 1) * each * rows;
     const int64_t held = s->steps * s->team.threads * bytes * rows;
-    if (held > device->shared_per_block - MOST_EXCHANGED || exchanged > MOST_EXCHANGED) return false;
+    if (held > device->shared_per_block - KILN__ROW_STATIC_BYTES || exchanged > KILN__ROW_STATIC_BYTES) return false;
     s->staging.bytes = (int)held;
     s->team.min_blocks_per_sm = (int)(device->registers_per_sm / registers / s->team.threads);
     while (s->team.min_blocks_per_sm > 1 &&

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of columns that are reduced in shared memory, and rows that are sorted there: the room that they take, and the
  * points that are tried. */
+#include <math.h>
+
 #include "base/checked.h"
 #include "base/types.h"
 #include "schedule/access.h"
@@ -65,8 +67,12 @@ kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32
     return room;
 }
 
-/* Of k groups' largest values the first k are a floor that few others reach where there are twice as many; they are no
- * use of a row of so few columns that all may as well be sorted. */
+/* How many of a row's values reach what k of some groups' largest values reach, where a group has many: of as large a
+ * share of a row a group has none by exp(-values / groups). */
+static double reaching(double k, double groups) { return k < groups ? -groups * log1p(-k / groups) : INFINITY; }
+
+/* What k of some groups' largest values reach is a floor where there is room for all that reach it; it is no use of a
+ * row of so few columns that all may as well be sorted. */
 kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *s,
                                  uint32_t order) {
     const int64_t first = ir->insts[order].u.order.first, enough = kiln__greatest(2 * first, 4);
@@ -74,7 +80,7 @@ kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *proble
     const int64_t room = values_in_order(ir, s->row.slots.columns, order);
     int groups = (int)kiln__greatest(threads / 32, 1);
     while (groups < enough && groups < threads) groups *= 2;
-    const bool looks = first <= groups && groups <= room && problem->cols > 2 * (int64_t)groups;
+    const bool looks = reaching((double)first, groups) <= (double)room && problem->cols > 2 * (int64_t)groups;
     const bool rounds = s->row.slots.round < s->steps; /* come to their floors while a row's vectors are at hand */
     return (kiln__choosing){
         .groups = groups,
@@ -169,12 +175,15 @@ static bool suits_lanes(const kiln__given *g) {
     return g->problem->sorted && !g->problem->block_count && !sorts_all(g->ir);
 }
 
-/* Whether at most half of what waits is of earlier rounds, so that a new one is never left without room. */
-static bool has_room_for_rounds(const kiln__ir *ir, int64_t columns) {
+/* Whether at most half of what waits is of earlier rounds, so that a new one is never left without room, and what waits
+ * is brought into order by counting: each round may ask for it. */
+static bool suits_rounds(const kiln__ir *ir, int64_t columns, int threads) {
     for (uint32_t i = 0; i < ir->count; i++) {
         const kiln__inst *inst = &ir->insts[i];
         if (inst->op != KILN__OP_ORDER || !inst->u.order.first) continue;
-        if (kiln__least(columns, 2 * (int64_t)inst->u.order.first + 2) > values_in_order(ir, columns, i)) return false;
+        const int64_t room = values_in_order(ir, columns, i);
+        if (kiln__least(columns, 2 * (int64_t)inst->u.order.first + 2) > room) return false;
+        if (room > COUNTED_VALUES * (int64_t)threads) return false;
     }
     return true;
 }
@@ -182,8 +191,8 @@ static bool has_room_for_rounds(const kiln__ir *ir, int64_t columns) {
 /* Rows that are read again are gone over batch by batch, unless what is chosen of runs along them. */
 static int64_t round_of(const kiln__given *g, const kiln__schedule *s) {
     if (!g->problem->sorted || !most_chosen(g->ir)) return 0;
-    const bool batches =
-        s->staging.kind == KILN__STAGING_NONE && !s->passes.ordered && has_room_for_rounds(g->ir, g->problem->cols);
+    const bool batches = s->staging.kind == KILN__STAGING_NONE && !s->passes.ordered &&
+                         suits_rounds(g->ir, g->problem->cols, s->team.threads_per_row);
     return batches ? kiln__least(s->batch, s->steps) : s->steps;
 }
 
@@ -258,15 +267,15 @@ static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, 
     return count;
 }
 
-/* As many as vectors keep busy, or merges; where some of many are chosen, one for each of these, so that a floor can be
- * looked for among what the threads have. */
+/* As many as vectors keep busy, or merges; where some of many are chosen, a quarter more than these, so that a floor
+ * can be looked for among what the threads have. */
 static int most_threads(const kiln__given *g, int width) {
     const int64_t cols = g->problem->cols, vectors = streamed_vectors(g, width), chosen = most_chosen(g->ir);
     if (g->problem->sorted && sorts_all(g->ir))
         return kiln__power_of_two_from(kiln__divide_up(cols, MERGED_COLUMNS), KILN__MOST_THREADS);
     if (!chosen) return kiln__power_of_two_from(kiln__divide_up(cols, vectors * width), MOST_THREADS);
     const int of_columns = kiln__power_of_two_from(kiln__divide_up(cols, 2 * CHOSEN_ELEMENTS), MOST_THREADS);
-    const int of_chosen = kiln__power_of_two_from(chosen, KILN__MOST_THREADS);
+    const int of_chosen = kiln__power_of_two_from(chosen + chosen / 4, KILN__MOST_THREADS);
     return cols > 2 * (int64_t)of_chosen ? (int)kiln__greatest(of_columns, of_chosen) : of_columns;
 }
 
