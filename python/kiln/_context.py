@@ -45,6 +45,7 @@ class Context(_core.Context):
                  schedule=None, cache_max_bytes=0, compile_limit_ms=0, host_arrays="reference", log=None,
                  log_detail=None, cache=None):
         self._options = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        self._functions = []
         if policy not in POLICIES:
             raise argument_error(f"the policy is {policy!r}, expected one of {', '.join(POLICIES)}")
         if host_arrays not in HOST_ARRAYS:
@@ -56,8 +57,23 @@ class Context(_core.Context):
                          compile_limit_ms, host_arrays == "gpu", log and (lambda level, text: log(LEVELS[level], text)),
                          0 if log_detail is None else LEVELS.index(log_detail) + 1, *cache_methods(cache))
 
+    def add_function(self, name, source, arguments=1, host=None):
+        """Programs of the context may call name(x), or name(x, y), name(x, y, z) of 2 or 3 arguments: a function in CUDA
+        C++ of your own, which the source defines as `__device__ float name(float x)`. host: the same for arrays that are
+        computed on the CPU, a Python function of as many floats, called for each element. docs/embedding.md has the rules.
+
+        >>> import kiln, numpy as np
+        >>> context = kiln.Context(cache_dir="")
+        >>> context.add_function("squash", "__device__ float squash(float x) { return x / (1 + fabsf(x)); }",
+        ...                      host=lambda x: x / (1 + abs(x)))
+        >>> kiln.Program("y = squash(x) * 2", context=context)(np.array([1.0, -3.0], np.float32))
+        array([ 1. , -1.5], dtype=float32)
+        """
+        super().add_function(name, source, arguments, host)
+        self._functions.append((name, source, arguments, host))
+
     def __reduce__(self):
-        return restored_context, (self._options,)
+        return restored_context, (self._options, self._functions)
 
     def __repr__(self):
         defaults = {"policy": "compile", "packs": (), "cache_max_bytes": 0, "compile_limit_ms": 0,
@@ -78,8 +94,11 @@ def path_text(path):
     return None if path is None else os.fspath(path)
 
 
-def restored_context(options):
-    return Context(**options)
+def restored_context(options, functions=()):
+    context = Context(**options)
+    for function in functions:
+        context.add_function(*function)
+    return context
 
 
 class Default:

@@ -2,6 +2,7 @@
 #include "context.hpp"
 
 #include <cstring>
+#include <limits>
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -52,6 +53,23 @@ void set_in_cache(void *user, const char *key, const void *bytes, size_t size) {
     } catch (nb::python_error &error) {
         error.discard_as_unraisable("the set of kiln's cache");
     }
+}
+
+double call_host_function(void *user, const double *arguments) {
+    if (!Py_IsInitialized()) return std::numeric_limits<double>::quiet_NaN();
+    nb::gil_scoped_acquire lock;
+    const auto *host = static_cast<const HostFunction *>(user);
+    try {
+        nb::list numbers;
+        for (size_t i = 0; i < host->arguments; i++) numbers.append(arguments[i]);
+        return nb::cast<double>(host->function(*nb::tuple(numbers)));
+    } catch (nb::python_error &error) {
+        error.discard_as_unraisable("the host function of a device function");
+    } catch (const nb::cast_error &) {
+        PyErr_SetString(PyExc_TypeError, "the host function of a device function gave no float");
+        PyErr_WriteUnraisable(host->function.ptr());
+    }
+    return std::numeric_limits<double>::quiet_NaN();
 }
 
 const char *text_or_null(const std::optional<std::string> &text) { return text ? text->c_str() : nullptr; }
@@ -186,4 +204,23 @@ nb::tuple Context::clear_cache() const {
 void Context::cancel_compiles() const {
     nb::gil_scoped_release unlocked;
     kiln_context_cancel_compiles(handle_);
+}
+
+void Context::add_function(const std::string &name, const std::string &source, size_t arguments, nb::object host) {
+    kiln_device_function function = KILN_DEVICE_FUNCTION_INIT;
+    auto kept = std::make_unique<HostFunction>(HostFunction{std::move(host), arguments});
+    function.name = name.c_str();
+    function.source = source.c_str();
+    function.argument_count = arguments;
+    if (!kept->function.is_none()) {
+        function.host = call_host_function;
+        function.user = kept.get();
+    }
+    kiln_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kiln_context_add_function(handle_, &function);
+    }
+    check(status);
+    functions_.push_back(std::move(kept));
 }

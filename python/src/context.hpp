@@ -16,6 +16,12 @@ struct CacheMethods {
     nb::object get = nb::none(), set = nb::none();
 };
 
+// What computes a device function on the CPU: called with so many numbers, it gives one.
+struct HostFunction {
+    nb::object function;
+    size_t arguments;
+};
+
 struct ContextSettings {
     std::optional<std::string> cache_dir, driver_path, nvrtc_path, schedule, record_path;
     std::vector<std::string> packs;
@@ -43,6 +49,7 @@ class Context {
     nb::dict stats() const;
     nb::tuple clear_cache() const;
     void cancel_compiles() const;
+    void add_function(const std::string &name, const std::string &source, size_t arguments, nb::object host);
 
   private:
     kiln_context *handle_ = nullptr;
@@ -51,6 +58,7 @@ class Context {
     bool host_arrays_on_gpu_;
     nb::object log_;
     CacheMethods cache_;
+    std::vector<std::unique_ptr<HostFunction>> functions_;
 };
 
 #endif

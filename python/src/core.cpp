@@ -69,7 +69,9 @@ NB_MODULE(_core, m) {
         .def("device_info", &Context::device_info)
         .def("stats", &Context::stats)
         .def("clear_cache", &Context::clear_cache)
-        .def("cancel_compiles", &Context::cancel_compiles);
+        .def("cancel_compiles", &Context::cancel_compiles)
+        .def("add_function", &Context::add_function, nb::arg("name"), nb::arg("source"), nb::arg("arguments"),
+             nb::arg("host").none());
 
     nb::class_<Program>(m, "Program")
         .def("__init__", &make_program, nb::arg("context"), nb::arg("text"), nb::arg("outputs").none(),

@@ -251,3 +251,32 @@ def test_the_python_example_of_the_readme_runs():
     names = {}
     exec(re.search(r"^```python\n(.*?)^```$", readme(), re.MULTILINE | re.DOTALL)[1], names)
     assert names["y"].tolist() == [[0.5, 0.5, 0, 0]] * 2
+
+
+SQUASH = "__device__ float squash(float x) { return x / (1.0f + fabsf(x)); }"
+
+
+def test_device_functions_of_ones_own():
+    context = kiln.Context(cache_dir="")
+    x = np.array([1, -3, 0.5], np.float32)
+    context.add_function("squash", SQUASH, host=lambda v: v / (1 + abs(v)))
+    context.add_function("between", "__device__ float between(float a, float b) { return 0.5f * (a + b); }", 2)
+    assert np.allclose(kiln.Program("y = squash(x)", context=context)(x), x / (1 + abs(x)))
+    with pytest.raises(kiln.Error, match="'between' has no host callback"):
+        kiln.Program("y = between(x, x)", context=context)(x)
+    with pytest.raises(kiln.ArgumentError, match="'exp' cannot name a device function"):
+        context.add_function("exp", SQUASH)
+    with pytest.raises(kiln.ArgumentError, match="unknown function 'squash'"):
+        kiln.Program("y = squash(x)", context=kiln.Context(cache_dir=""))
+    assert "namespace kiln_own" in kiln.Program("y = squash(x)", context=context).explain("f32[4, 256]", arch=90).source
+
+
+def negated(value):
+    return -value
+
+
+def test_device_functions_go_with_a_pickled_context():
+    context = kiln.Context(cache_dir="")
+    context.add_function("minus", "__device__ float minus(float x) { return -x; }", host=negated)
+    again = pickle.loads(pickle.dumps(context))
+    assert kiln.Program("y = minus(x)", context=again)(np.ones(2))[0] == -1

@@ -289,6 +289,13 @@ static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     return kiln__op_is_reduction(inst->op) ? spell_reduced(e, i) : NULL;
 }
 
+static const char *spell_own(const kiln__emitter *e, const kiln__inst *inst) {
+    const char *args[KILN__MAX_OWN_ARGUMENTS] = {"", "", ""};
+    for (int a = 0; a < inst->arg_count; a++)
+        args[a] = kiln__spell(e, a ? ", %s" : "%s", kiln__spell_value(e, inst->args[a]));
+    return kiln__spell(e, "kiln_own::%s(%s%s%s)", inst->u.own->name, args[0], args[1], args[2]);
+}
+
 /* What is written in other words than the operator's, for what it is made of; NULL: nothing of the kind. */
 static const char *spell_special(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
@@ -299,6 +306,7 @@ static const char *spell_special(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_ROUND_TO:
         return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage),
                            kiln__spell_value(e, inst->args[0]));
+    case KILN__OP_OWN: return spell_own(e, inst);
     case KILN__OP_STOCHASTIC:
         return kiln__spell(e, "kiln_round_to_%s(%s, %s)", kiln_type_name(inst->u.storage),
                            kiln__spell_value(e, inst->args[0]), kiln__spell_value(e, inst->args[1]));

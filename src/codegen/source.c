@@ -135,6 +135,12 @@ static void emit_math_parts(const kiln__emitter *e) {
     emit_part_if(e, kiln__ir_selects(e->ir), "selection.cuh");
 }
 
+/* Device functions of the caller's own. What the compiler says of one is told by its name and its own lines. */
+static void emit_own(const kiln__emitter *e) {
+    for (uint32_t i = 0; i < e->ir->own_count; i++)
+        kiln__write(e, "\nnamespace kiln_own {\n#line 1 \"%s\"\n%s\n}\n", e->ir->own[i]->name, e->ir->own[i]->source);
+}
+
 /* What does not depend on the program. */
 static void emit_device_parts(const kiln__emitter *e) {
     emit_part(e, "device.cuh");
@@ -278,6 +284,7 @@ static void emit_all(kiln__emitter *e) {
     kiln__emit_header(e);
     kiln__emit_definitions(e);
     emit_device_parts(e);
+    emit_own(e);
     kiln__write(e, "\n/* ---- the program ---- */\n\n");
     kiln__emit_called(e);
     emit_combines(e);

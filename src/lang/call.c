@@ -72,10 +72,16 @@ static uint32_t finish_function(kiln__parser *parser, kiln__frame *frame) {
     return expand(parser, &frame->at, function, nodes, frame->u.call.domain);
 }
 
+/* Whether the call's node is there, but for its arguments. */
+static bool is_prepared(kiln__op op) {
+    return op == KILN__OP_CONVERT || op == KILN__OP_WIDEN || op == KILN__OP_STOCHASTIC || op == KILN__OP_OWN;
+}
+
 /* At the ')' after the arguments. */
 static uint32_t finish_call(kiln__parser *parser, kiln__frame *frame) {
     const kiln__function *function = frame->u.call.function;
     uint32_t count = frame->u.call.count, args = kiln__op_describe(frame->op)->args;
+    if (frame->op == KILN__OP_OWN) args = frame->u.call.conversion.arg_count;
     uint32_t least = function != NULL ? function->required_count : args;
     uint32_t most = function != NULL ? function->parameter_count : args;
     if (!kiln__parser_expect(parser, ')', "',' or ')'")) return 0;
@@ -83,9 +89,7 @@ static uint32_t finish_call(kiln__parser *parser, kiln__frame *frame) {
     if (count > most || (count < least && !frame->u.call.named))
         return kiln__fail_count(parser, &frame->at, function, least + before, most + before, count + before);
     if (function != NULL) return finish_function(parser, frame);
-    const bool prepared =
-        frame->op == KILN__OP_CONVERT || frame->op == KILN__OP_WIDEN || frame->op == KILN__OP_STOCHASTIC;
-    kiln__node node = prepared ? frame->u.call.conversion : (kiln__node){.op = frame->op};
+    kiln__node node = is_prepared(frame->op) ? frame->u.call.conversion : (kiln__node){.op = frame->op};
     node.arg_count = (uint8_t)args;
     memcpy(node.args, frame->u.call.nodes, args * sizeof node.args[0]);
     if (!kiln__take_domain(&node, frame->u.call.domain) && frame->u.call.domain)
@@ -278,6 +282,22 @@ static bool is_count(const kiln__parser *parser, const kiln__token *name, kiln__
     return parser->lexer.in_prelude && (whole || kiln__token_is(name, "_count", 6));
 }
 
+const kiln__own_function *kiln__own_find(const kiln__own_function *first, const char *name, size_t length) {
+    while (first != NULL && (strlen(first->name) != length || memcmp(first->name, name, length) != 0))
+        first = first->next;
+    return first;
+}
+
+/* One of the caller's own hides a function of the library's, and is hidden by one of the program's. */
+static bool is_own(kiln__parser *parser, const kiln__token *name, const kiln__function *function, kiln__node *out) {
+    const kiln__own_function *own = NULL;
+    if (!parser->lexer.in_prelude) own = kiln__own_find(parser->own, name->text, name->length);
+    if (own == NULL || (function != NULL && !function->of_prelude)) return false;
+    parser->graph->calls_own = true;
+    *out = (kiln__node){.op = KILN__OP_OWN, .arg_count = (uint8_t)own->argument_count, .u.own = own};
+    return true;
+}
+
 /* The operators that the prelude alone calls by name. */
 static kiln__op find_private(const kiln__parser *parser, const kiln__token *name) {
     if (!parser->lexer.in_prelude) return KILN__OP_COUNT_OF;
@@ -304,6 +324,10 @@ bool kiln__call_begin(kiln__parser *parser, const kiln__token *name, uint32_t *v
         return begin_arguments(parser, &frame, value);
     }
     kiln__function *function = kiln__function_find(parser, name);
+    if (is_own(parser, name, function, &frame.u.call.conversion)) {
+        frame.op = KILN__OP_OWN;
+        return begin_arguments(parser, &frame, value);
+    }
     frame.op = function != NULL ? KILN__OP_IS_WIDE : find_private(parser, name); /* of a function nobody asks which */
     frame.u.call.function = function;
     if (function != NULL && !parser->lexer.in_prelude) function->called = true;

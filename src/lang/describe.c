@@ -95,6 +95,10 @@ static void print_operation(printer *out, const kiln__inst *inst, int depth, boo
         print_first(out, inst, depth);
         return;
     }
+    if (inst->op == KILN__OP_OWN) {
+        print_args(out, inst, inst->u.own->name, depth);
+        return;
+    }
     bool called = kiln__op_describe(inst->op)->name[0] != '\0', infix = !called && inst->arg_count == 2;
     if (inst->arg_count == 0 || (called && inst->op != KILN__OP_NEG)) {
         print_args(out, inst, name, depth);

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "lang/ops.h"
+#include "lang/own.h"
 
 #define KILN__MAX_TEXT 65536 /* bytes of a program */
 #define KILN__MAX_DEPTH 200  /* nested expressions and calls */
@@ -50,6 +51,7 @@ typedef struct kiln__node {
         int32_t axis;      /* INDEX, SIZE; typed: 0 <= axis < rank */
         uint32_t param;    /* PARAM: 0 or 1, inside a reducer */
         uint32_t first;    /* typed FIRST: how many columns */
+        const kiln__own_function *own; /* OWN */
         struct {
             uint16_t first; /* ORDER: how many places there are; 0: one for each column */
             uint16_t descending;
@@ -103,12 +105,15 @@ typedef struct kiln__graph {
     uint32_t reducer_count;
     kiln__domain *domains;
     uint32_t domain_count;
-    char *text; /* the program as given */
+    char *text;     /* the program as given */
+    bool calls_own; /* it calls functions of the caller's own */
 } kiln__graph;
 
 /* Parses text after the prelude's functions. Errors: KILN_E_SYNTAX, KILN_E_NAME, KILN_E_LIMIT, KILN_E_MEMORY,
  * "2:7: unknown function 'sofmax'; ...". *out is destroyed with kiln__graph_destroy. */
 kiln_status kiln__graph_parse(const char *text, kiln__graph **out);
+/* The same where it may also call these functions, which outlive the graph; NULL: there are none. */
+kiln_status kiln__graph_parse_with(const char *text, const kiln__own_function *own, kiln__graph **out);
 void kiln__graph_destroy(kiln__graph *graph);
 /* Index of the name, -1 if there is none. */
 int kiln__graph_find(const kiln__graph *graph, const char *name, size_t length);

@@ -134,6 +134,8 @@ typedef struct kiln__ir {
     uint32_t outputs[KILN_MAX_TENSORS]; /* the instruction of each; its compute type may still differ from the stored */
     kiln__combine *combines;            /* of REDUCE_USER */
     uint32_t combine_count;
+    const kiln__own_function **own; /* device functions of the caller's own that are called, also in combines */
+    uint32_t own_count;
     const char *text; /* the program as given */
 } kiln__ir;
 

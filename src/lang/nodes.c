@@ -52,9 +52,10 @@ void *kiln__work_grow(kiln__work *work, kiln__arena *arena, void *items, uint32_
     return grown;
 }
 
-/* What the union of the node holds: a literal 64 bits, others 32 at most. */
+/* What the union of the node holds: a literal and a pointer 64 bits, others 32 at most. */
 static uint64_t payload_of(const kiln__node *node) {
     uint64_t bits = 0;
+    if (node->op == KILN__OP_OWN) return (uintptr_t)node->u.own;
     memcpy(&bits, &node->u, kiln__is_literal(node) ? sizeof bits : sizeof node->u.param);
     return bits;
 }

@@ -63,6 +63,7 @@ typedef enum kiln__widening {
     S(SCAN, "scan", 2, LEAF)          /* of the row's columns up to each; what those before a thread's come to */ \
     S(ORDER, "argsort", 1, LEAF)      /* of each place in the row's order the column that stands there: of keys */ \
     S(SORTED, "sort", 2, LEAF)        /* the value of that column; by an ORDER */ \
+    S(OWN, "device function", 1, FLOAT) /* of the caller's own, of up to 3 arguments */ \
     X(INDEX, "index", 0, LEAF) X(SIZE, "size", 0, LEAF) X(UNIFORM, "uniform", 2, LEAF) \
     X(STOCHASTIC, "round_to", 2, LEAF) /* round_to(bf16, x, u): to a neighbour in the type, by a random number */ \
     X(TAKE, "take", 2, LEAF)     /* typed: of an input, at a column, also of GATHER */ \

@@ -175,7 +175,9 @@ static void parse_statements(kiln__parser *parser) {
     }
 }
 
-kiln_status kiln__graph_parse(const char *text, kiln__graph **out) {
+kiln_status kiln__graph_parse(const char *text, kiln__graph **out) { return kiln__graph_parse_with(text, NULL, out); }
+
+kiln_status kiln__graph_parse_with(const char *text, const kiln__own_function *own, kiln__graph **out) {
     *out = NULL;
     size_t length = strlen(text);
     if (length > KILN__MAX_TEXT)
@@ -184,7 +186,7 @@ kiln_status kiln__graph_parse(const char *text, kiln__graph **out) {
     if (graph == NULL) return kiln__out_of_memory();
     kiln__function program = {.scope = KILN__SCOPE_PROGRAM};
     kiln__work work = {.file = "", .text = text};
-    kiln__parser parser = {.work = &work, .graph = graph, .current = &program};
+    kiln__parser parser = {.work = &work, .graph = graph, .own = own, .current = &program};
     kiln__prelude_index(&parser);
     graph->text = kiln__work_copy(&work, &graph->arena, text, length + 1, 1);
     if (graph->text != NULL) {

@@ -125,8 +125,9 @@ typedef struct kiln__parser {
     kiln__lexer lexer;
     kiln__token token; /* the next one */
     kiln__graph *graph;
-    kiln__function *current;  /* whose expression is being parsed */
-    kiln__function *defining; /* the fn of the user's that is being defined; NULL outside of one */
+    const kiln__own_function *own; /* that it may call besides */
+    kiln__function *current;       /* whose expression is being parsed */
+    kiln__function *defining;      /* the fn of the user's that is being defined; NULL outside of one */
     kiln__frame *frames;
     uint32_t frame_count, frame_capacity;
     kiln__function *functions, **functions_end;

@@ -363,6 +363,11 @@ static void write_reduce(writer *out, const kiln__node *node) {
     kiln__text_puts(&out->text, ")");
 }
 
+/* What it is called by, "" where it is not called. */
+static const char *name_of(const kiln__node *node) {
+    return node->op == KILN__OP_OWN ? node->u.own->name : kiln__op_describe(node->op)->name;
+}
+
 static void write_operation(writer *out, const kiln__node *node, int tightness) {
     const kiln__op_info *info = kiln__op_describe(node->op);
     kiln__text *text = &out->text;
@@ -383,11 +388,11 @@ static void write_operation(writer *out, const kiln__node *node, int tightness) 
     case KILN__OP_ARGSORT: kiln__text_printf(text, "%s(", info->symbol); break;
     case KILN__OP_STOCHASTIC: kiln__text_printf(text, "round_to(%s, ", kiln_type_name(node->u.storage)); break;
     default:
-        if (info->name[0] == '\0' || node->op == KILN__OP_POW || node->op == KILN__OP_NEG) {
+        if (*name_of(node) == '\0' || node->op == KILN__OP_POW || node->op == KILN__OP_NEG) {
             write_operator(out, node, tightness);
             return;
         }
-        kiln__text_printf(text, "%s(", info->name);
+        kiln__text_printf(text, "%s(", name_of(node));
     }
     write_arguments(out, node, kiln__op_runs(node->op) ? node->domain : 0);
 }

@@ -108,6 +108,7 @@ static const kiln__function *find_rule(kiln__reverse *r, uint32_t param, const c
 
 static void refuse(kiln__reverse *r, const kiln__node *node, const char *why) {
     const char *name = node->op == KILN__OP_SORT ? "topk" : kiln__op_describe(node->op)->symbol;
+    if (node->op == KILN__OP_OWN) name = node->u.own->name;
     kiln__work_fail(&r->rewriter.work, node->line, node->column, KILN_E_UNSUPPORTED, "'%s' has no gradient here: %s",
                     name, why);
 }
@@ -122,6 +123,9 @@ static void refuse_operation(kiln__reverse *r, const kiln__node *node) {
     case KILN__OP_CUMMAX:
     case KILN__OP_CUMMIN: refuse(r, node, "expected cumsum, or a program for its gradient of your own"); break;
     case KILN__OP_SORT: refuse(r, node, "it is of the largest alone; expected sort"); break;
+    case KILN__OP_OWN:
+        refuse(r, node, "it is a device function; expected a program for its gradient of your own");
+        break;
     case KILN__OP_FIRST: refuse(r, node, "that of fewer columns is no input beside the others"); break;
     case KILN__OP_ROWS: refuse(r, node, "it would add to rows of a table that an index names"); break;
     case KILN__OP_REDUCE_USER:

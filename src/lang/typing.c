@@ -434,6 +434,27 @@ static kiln__value type_along(kiln__typer *typer, const kiln__node *node, const 
     return kiln__op_scans(node->op) ? type_scan(typer, node, values) : kiln__type_order(typer, node, values);
 }
 
+static void list_own(kiln__typer *typer, const kiln__own_function *own) {
+    kiln__ir *ir = typer->ir;
+    for (uint32_t i = 0; i < ir->own_count; i++)
+        if (ir->own[i] == own) return;
+    const kiln__own_function **all = kiln__work_alloc(typer->work, &ir->arena, ir->own_count + 1, sizeof(*all));
+    if (all == NULL) return;
+    for (uint32_t i = 0; i < ir->own_count; i++) all[i] = ir->own[i];
+    all[ir->own_count++] = own;
+    ir->own = all;
+}
+
+/* A device function of the caller's own takes floats and gives one. */
+static kiln__value type_own(kiln__typer *typer, const kiln__node *node, const kiln__value *values) {
+    const kiln__ctype common = kiln__common_type(typer, node, values, node->arg_count);
+    const kiln__ctype type = common == KILN__F64 ? KILN__F64 : typer->ir->float_type;
+    kiln__inst inst = {.op = node->op, .arg_count = node->arg_count, .type = type, .u.own = node->u.own};
+    for (uint32_t i = 0; i < node->arg_count; i++) inst.args[i] = kiln__emit_as(typer, &values[i], type).inst;
+    list_own(typer, node->u.own);
+    return kiln__emit(typer, inst);
+}
+
 static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     kiln__value values[3] = {0};
     kiln__node literals[3] = {0}, folded;
@@ -457,6 +478,7 @@ static kiln__value type_node(kiln__typer *typer, const kiln__node *node) {
     case KILN__OP_UNIFORM: return type_uniform(typer, node, values);
     case KILN__OP_STOCHASTIC: return type_stochastic(typer, node, values);
     case KILN__OP_REDUCE_KTH: return type_kth(typer, node, values);
+    case KILN__OP_OWN: return type_own(typer, node, values);
     case KILN__OP_CONVERT: return type_conversion(typer, node, &values[0]);
     case KILN__OP_IS_WIDE: return literal_value(kiln__literal_bool(is_wide_integer(typer, &values[0])));
     case KILN__OP_WIDEN: return type_widening(typer, node->u.widening, &values[0]);

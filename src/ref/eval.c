@@ -133,6 +133,15 @@ static void eval_int(kiln__op op, kiln__ctype type, kiln__ref_value *out, const 
         for (size_t i = 0; i < n; i++) out[i].i64 &= 1;
 }
 
+/* A function of the caller's own, which has a form for the CPU. */
+static void eval_own(const kiln__inst *inst, kiln__ref_value *out, const kiln__ref_value *const *args, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        double arguments[KILN__MAX_OWN_ARGUMENTS] = {0};
+        for (int a = 0; a < inst->arg_count; a++) arguments[a] = args[a][i].f64;
+        out[i].f64 = inst->u.own->host(inst->u.own->user, arguments);
+    }
+}
+
 void kiln__ref_eval(const kiln__inst *insts, uint32_t index, kiln__ref_value *const *values, size_t n) {
     const kiln__inst *inst = &insts[index];
     const kiln__ref_value *args[3];
@@ -146,6 +155,8 @@ void kiln__ref_eval(const kiln__inst *insts, uint32_t index, kiln__ref_value *co
         eval_round_to(inst->u.storage, kiln__ctype_is_float(from), out, args[0], n);
     else if (inst->op == KILN__OP_STOCHASTIC)
         eval_stochastic(inst->u.storage, out, args, n);
+    else if (inst->op == KILN__OP_OWN)
+        eval_own(inst, out, args, n);
     else if (inst->op == KILN__OP_WHERE)
         for (size_t i = 0; i < n; i++) out[i] = args[0][i].i64 != 0 ? args[1][i] : args[2][i];
     else if (kiln__ctype_is_float(from))

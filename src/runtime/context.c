@@ -180,6 +180,7 @@ void kiln_context_destroy(kiln_context *context) {
     kiln__bundles_close(context);
     pthread_cond_destroy(&context->obtained);
     pthread_mutex_destroy(&context->lock);
+    kiln__own_functions_free(context);
     free(context->record_path);
     kiln__text_free(&context->recorded);
     free(context->driver_path);

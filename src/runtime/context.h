@@ -96,10 +96,11 @@ struct kiln_context {
     _Atomic uint64_t clock;                /* counts what was new to kiln_run or was loaded: the time of last use */
     kiln__readers readers;                 /* of dispatch */
     kiln__counters counters;
-    kiln_host_allocator host_allocator;     /* allocate NULL: the C library's memory */
-    kiln_device_allocator device_allocator; /* allocate NULL: a pool of the driver's */
-    kiln_cache_callbacks own_cache;         /* the application's, or NULLs */
-    bool uses_primary;                      /* of the device primary_ordinal; else the thread's current CUDA context */
+    kiln_host_allocator host_allocator;                /* allocate NULL: the C library's memory */
+    kiln_device_allocator device_allocator;            /* allocate NULL: a pool of the driver's */
+    kiln_cache_callbacks own_cache;                    /* the application's, or NULLs */
+    _Atomic(const kiln__own_function *) own_functions; /* device functions, the latest first; they stay to the end */
+    bool uses_primary; /* of the device primary_ordinal; else the thread's current CUDA context */
     int primary_ordinal;
     char *record_path;             /* NULL: nothing is recorded */
     pthread_mutex_t lock;          /* guards what follows, and what is retired from the readers */
@@ -396,6 +397,9 @@ kiln_status kiln__bundles_open(kiln_context *context, const kiln_context_options
 void kiln__bundles_close(kiln_context *context);
 /* The first pack's entry of the name, as views into the pack; false if no pack has it. */
 bool kiln__bundles_find(kiln_context *context, const kiln__key *name, kiln__entry *entry);
+
+/* own_functions.c */
+void kiln__own_functions_free(kiln_context *context);
 
 /* own_cache.c: from kiln_context_options.cache; the caller frees a found entry. */
 bool kiln__own_cache_find(kiln_context *context, const kiln__key *name, kiln__entry *out);

@@ -52,7 +52,8 @@ kiln_status kiln_program_create(kiln_context *context, const char *text, const k
     program->usage = make_usage(context);
     program->id = atomic_fetch_add(&next_id, 1) + 1;
     kiln_status status = program->usage ? read_axes(&options, &program->axes) : kiln__out_of_memory();
-    if (!status) status = kiln__graph_parse(text, &program->graph);
+    const kiln__own_function *own = atomic_load_explicit(&context->own_functions, memory_order_acquire);
+    if (!status) status = kiln__graph_parse_with(text, own, &program->graph);
     const kiln__lists lists = {options.inputs, options.outputs, options.scalars};
     if (!status) status = kiln__signature_resolve(program->graph, &lists, &program->signature);
     if (status) {
@@ -251,6 +252,16 @@ static kiln_status read_cpu_options(const kiln_cpu_options *given, kiln_cpu_opti
                       (int)options->precision);
 }
 
+/* Whether the CPU can compute what the caller's own device functions do. */
+static kiln_status check_own_functions(const kiln__ir *ir) {
+    for (uint32_t i = 0; i < ir->own_count; i++)
+        if (!ir->own[i]->host)
+            return kiln__fail(KILN_E_UNSUPPORTED,
+                              "the device function '%s' has no host callback, by which the CPU would compute it",
+                              ir->own[i]->name);
+    return KILN_OK;
+}
+
 kiln_status kiln_run_cpu(const kiln_program *program, const kiln_tensor *tensors, size_t tensor_count,
                          const kiln_scalar *scalars, size_t scalar_count) {
     return kiln_run_cpu_with_options(program, tensors, tensor_count, scalars, scalar_count, NULL);
@@ -268,6 +279,7 @@ kiln_status kiln_run_cpu_with_options(const kiln_program *program, const kiln_te
     kiln__ir *ir = NULL;
     status = kiln__program_bind(program, tensors, scalars, &shaped, &ir);
     if (!status && shaped.space.open_rows) status = kiln__fail(KILN_E_SIZE, "axis 0 is left open: expected its size");
+    if (!status) status = check_own_functions(ir);
     if (!status) status = check_host_tensors(program, ir, &shaped, tensors, (int)tensor_count);
     kiln_scalar values[KILN_MAX_SCALARS];
     for (size_t i = 0; i < scalar_count && !status; i++)

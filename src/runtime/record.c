@@ -143,7 +143,8 @@ static const char *append(const char *path, const char *line, size_t size) {
 void kiln__record(const kiln__call *call, const kiln__device *device, bool ptx) {
     const kiln_program *program = call->program;
     kiln_context *context = program->context;
-    char *line = context->record_path ? make_line(call, device, ptx) : NULL;
+    const bool wanted = context->record_path && !program->graph->calls_own; /* which the tool has not */
+    char *line = wanted ? make_line(call, device, ptx) : NULL;
     if (!line) return;
     const size_t size = strlen(line);
     pthread_mutex_lock(&context->lock);

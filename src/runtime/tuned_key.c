@@ -39,6 +39,7 @@ static int64_t detail_of(const kiln__inst *inst) {
     case KILN__OP_SIZE: return inst->u.axis;
     case KILN__OP_PARAM: return inst->u.param;
     case KILN__OP_FIRST: return inst->u.first;
+    case KILN__OP_OWN: return (int64_t)inst->u.own->checksum;
     case KILN__OP_ORDER: return inst->u.order.descending | (int64_t)inst->u.order.first << 1;
     case KILN__OP_SCAN:
     case KILN__OP_REDUCE_BEFORE:

@@ -26,6 +26,7 @@ static const struct {
     [KILN__OP_ERFINV] = {28, 284, 0, 0}, [KILN__OP_LGAMMA] = {215, 202, 0, 0}, [KILN__OP_SIGMOID] = {26, 85, 0, 9},
     [KILN__OP_UNIFORM] = {20, 20, 20, 0}, [KILN__OP_TAKE] = {6, 6, 6, 0}, [KILN__OP_ROUND_TO] = {5, 10, 3, 0}, [KILN__OP_CAST] = {2, 2, 4, 0},
     [KILN__OP_STOCHASTIC] = {22, 35, 0, 0},
+    [KILN__OP_OWN] = {40, 80, 0, 0}, /* nobody knows: as of a heavy function */
     /* clang-format on */
 };
 
@@ -40,7 +41,8 @@ static int weigh(kiln__op op, kiln__ctype type, bool narrow) {
 }
 
 bool kiln__op_is_heavy(kiln__op op, kiln__ctype type, bool narrow) {
-    if (op == KILN__OP_STOCHASTIC) return false; /* a function for each storage type: it stays inlined */
+    /* Functions for each storage type, and of the caller's own, stay inlined. */
+    if (op == KILN__OP_STOCHASTIC || op == KILN__OP_OWN) return false;
     return !kiln__op_is_reduction(op) && weigh(op, type, narrow) > KILN__CALL_WEIGHT;
 }
 
