@@ -45,7 +45,6 @@ template <class Order> struct kiln_choosing {
 
     static constexpr int groups = Order::groups, lanes = threads / groups;
     static constexpr bool guesses = Order::guesses;
-    static constexpr int most_failures = 4; /* of guesses */
 
     key floor;             /* none of those that are wanted is below it ... */
     value floor_value;     /* ... or below that, which NaN is not */
@@ -179,7 +178,7 @@ template <class Order> struct kiln_choosing {
         }
         kiln_row_barrier();
         exact = true;
-        if (guesses && failures < most_failures) {
+        if (guesses && failures < Order::failures) {
             guess(found);
         } else if (there > first && rises(there)) {
             if (KILN_ROUND < KILN_STEPS && kept > 0) drop();

@@ -380,6 +380,7 @@ typedef struct kiln__choosing {
     int groups;   /* of the row's threads ... */
     bool looks;   /* ... whose largest values have the first floor; else a sample has */
     bool guesses; /* floors are guessed from samples of the row, which is gone over once more for each */
+    int failures; /* of guesses at most, one after another: then floors rise as what is there says */
     int sampled;  /* about so many values are a sample */
     int counted;  /* values that a thread has when they are brought into order by counting what stands before each; of
                    * more they are merged */

@@ -18,6 +18,7 @@
 #define REGISTER_ELEMENTS 64 /* of a thread */
 #define LANE_ELEMENTS 16     /* of a lane, where several rows are in a block */
 #define CHOSEN_ELEMENTS 16   /* of a thread at a time, where a row's largest are chosen: each has code of its own */
+#define MOST_FAILURES 4      /* of guesses: each is a pass over the row */
 #define COUNTED_VALUES 2     /* of a thread, that are brought into order by counting; more are merged ... */
 #define FEW_VALUES 64        /* ... unless they are no more than these in all */
 #define SORTED_WORDS 32      /* registers of a thread for keys and columns that are brought into order there */
@@ -86,6 +87,7 @@ kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *proble
         .groups = groups,
         .looks = looks,
         .guesses = !looks && !rounds && problem->cols > room,
+        .failures = MOST_FAILURES,
         .sampled = (int)room / 2,
         .counted = (int)kiln__least(kiln__divide_up(room, threads), room <= FEW_VALUES ? FEW_VALUES : COUNTED_VALUES)};
 }

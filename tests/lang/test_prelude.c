@@ -84,6 +84,37 @@ static void check_close(const char *what, const double *found, const double *exp
     }
 }
 
+/* Where y is not 0, s x less y, or less its root, is the same all over the row, and at least s x elsewhere. */
+static void check_sparse(const double *x, const double *y, double s, bool root) {
+    double sum = 0, threshold = -INFINITY;
+    for (int i = 0; i < COLS; i++) {
+        const double here = s * x[i] - (root ? sqrt(y[i]) : y[i]);
+        sum += y[i];
+        if (y[i] > 0 && isinf(threshold)) threshold = here;
+        if (y[i] > 0 && fabs(here - threshold) > 1e-12) fail_msg("element %d: %g, not %g", i, here, threshold);
+        assert_true(y[i] >= 0);
+    }
+    assert_true(fabs(sum - 1) < 1e-12);
+    for (int i = 0; i < COLS; i++) assert_true(y[i] > 0 || s * x[i] <= threshold + 1e-12);
+}
+
+static void sparse_softmaxes_meet_their_conditions(void **state) {
+    inputs in;
+    double y[ROWS * COLS];
+    (void)state;
+    for (double scale = 0.1; scale < 20; scale *= 3) {
+        fill(&in);
+        double *x = in.values[input_index('x')];
+        for (int i = 0; i < ROWS * COLS; i++) x[i] *= scale;
+        x[1] = x[COLS] = -INFINITY; /* masked */
+        x[COLS + 2] = x[COLS + 1];  /* equal ones */
+        evaluate("y = sparsemax(x)", &in, y);
+        for (int row = 0; row < ROWS; row++) check_sparse(x + row * COLS, y + row * COLS, 1, false);
+        evaluate("y = entmax15(x)", &in, y);
+        for (int row = 0; row < ROWS; row++) check_sparse(x + row * COLS, y + row * COLS, 0.5, true);
+    }
+}
+
 static void gradients_are_the_slopes(void **state) {
     (void)state;
     /* value: y from what is differentiated; weight: the gradient of y. */
@@ -100,6 +131,8 @@ static void gradients_are_the_slopes(void **state) {
         {"y = softplus(x)", "y = softplus_grad(x, g)", 'x', 'g'},
         {"y = softmax(x)", "y = softmax_grad(softmax(x), g)", 'x', 'g'},
         {"y = log_softmax(x)", "y = log_softmax_grad(log_softmax(x), g)", 'x', 'g'},
+        {"y = sparsemax(x)", "y = sparsemax_grad(sparsemax(x), g)", 'x', 'g'},
+        {"y = entmax15(x)", "y = entmax15_grad(entmax15(x), g)", 'x', 'g'},
         {"y = logsumexp(x)", "y = logsumexp_grad(x, r)", 'x', 'r'},
         {"y = cross_entropy(x, t)", "y = cross_entropy_grad(x, t, r)", 'x', 'r'},
         {"y = cross_entropy_label(x, 3)", "y = cross_entropy_label_grad(x, 3, r)", 'x', 'r'},
@@ -301,6 +334,7 @@ static void the_prelude_defines_each_name_once_with_a_formula(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sparse_softmaxes_meet_their_conditions),
         cmocka_unit_test(gradients_are_the_slopes),
         cmocka_unit_test(elementwise_functions_follow_their_formulas),
         cmocka_unit_test(special_values_come_out_as_documented),

@@ -409,6 +409,8 @@ static void the_preludes_gradients_come_out(void **state) {
         {"y = softmax(x)", "dx = softmax_grad(softmax(x), dy)"},
         {"e = exp(x - max(x)); y = e / sum(e)", "dx = softmax_grad(softmax(x), dy)"},
         {"y = log_softmax(x)", "dx = log_softmax_grad(log_softmax(x), dy)"},
+        {"y = sparsemax(x)", "dx = sparsemax_grad(sparsemax(x), dy)"},
+        {"y = entmax15(x)", "dx = entmax15_grad(entmax15(x), dy)"},
         {"y = logsumexp(x)", "dx = logsumexp_grad(x, dy)"},
         {"y = cross_entropy(x, t)", "dx = cross_entropy_grad(x, t, dy)"},
         {"y = cross_entropy_label(x, i)", "dx = cross_entropy_label_grad(x, i, dy)"},
