@@ -58,7 +58,7 @@ static kiln_status run_here(kiln_context *context, const char *text, float y[4])
     kiln_program *program;
     kiln_status status = kiln_program_create(context, text, NULL, &program);
     if (!status) status = kiln_run_cpu(program, tensors, 2, NULL, 0);
-    if (!status) kiln_program_destroy(program);
+    kiln_program_destroy(program);
     return status;
 }
 
