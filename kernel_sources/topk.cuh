@@ -4,12 +4,12 @@
  * below the floor may, a value that at least Order::first of the row's values reach:
  *
  * - At first one of the largest values of each of some groups of threads: the one that Order::first of them reach. Of k
- *   among g groups some k (1 + k / 2g) values of the row reach it.
+ *   among g groups some -g ln(1 - k / g) values of the row reach it.
  * - Where more do than there is room for, the floor rises to what Order::first of those that have room reach, and the
  *   row is gone over again. Room have the columns that a hash of their numbers admits, so that the smaller values do
  *   not fill it wherever in the row they are.
- * - More values than there are groups have no such first floor, and so little room that this would take dozens of
- *   passes: the floor is guessed from a sample, and the pass after it counts how many reach it.
+ * - As many values as there are groups, or nearly, have no such first floor, and so little room that this would take
+ * dozens of passes: the floor is guessed from a sample, and the pass after it counts how many reach it.
  *
  * A row that is not staged is gone over in rounds of KILN_ROUND steps, the vectors that are loaded together, each as
  * often as it takes while it is near. */

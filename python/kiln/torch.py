@@ -45,7 +45,7 @@ def function(program, *, grad=None, name=None, **options):
     elif options:
         raise argument_error(f"a Program has its options already, and {', '.join(options)} is given")
     gradients = None if grad is None else Gradients(program, grad)
-    identity = repr((program, program.context, gradients and gradients.programs))
+    identity = repr((program, program.context, program.context._functions, gradients and gradients.programs))
     name = name or "program_" + hashlib.sha256(identity.encode()).hexdigest()[:16]
     known = Functions.known.get(name)
     if known is None:

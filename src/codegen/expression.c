@@ -293,7 +293,7 @@ static const char *spell_own(const kiln__emitter *e, const kiln__inst *inst) {
     const char *args[KILN__MAX_OWN_ARGUMENTS] = {"", "", ""};
     for (int a = 0; a < inst->arg_count; a++)
         args[a] = kiln__spell(e, a ? ", %s" : "%s", kiln__spell_value(e, inst->args[a]));
-    return kiln__spell(e, "kiln_own::%s(%s%s%s)", inst->u.own->name, args[0], args[1], args[2]);
+    return kiln__spell(e, "kiln_own_%s::%s(%s%s%s)", inst->u.own->name, inst->u.own->name, args[0], args[1], args[2]);
 }
 
 /* What is written in other words than the operator's, for what it is made of; NULL: nothing of the kind. */

@@ -85,7 +85,7 @@ static void emit_combines(kiln__emitter *e) {
 }
 
 /* A file of kernel_sources/ is named where it stands; kiln__source_expand writes it out. The user's text begins no
- * line. */
+ * line, and device functions of the caller's include nothing. */
 #define PART "#include \""
 
 static void emit_part(const kiln__emitter *e, const char *name) { kiln__write(e, PART "%s\"\n", name); }
@@ -135,10 +135,12 @@ static void emit_math_parts(const kiln__emitter *e) {
     emit_part_if(e, kiln__ir_selects(e->ir), "selection.cuh");
 }
 
-/* Device functions of the caller's own. What the compiler says of one is told by its name and its own lines. */
+/* Device functions of the caller's own, each apart from the others. What the compiler says of one is told by its name
+ * and its own lines. */
 static void emit_own(const kiln__emitter *e) {
     for (uint32_t i = 0; i < e->ir->own_count; i++)
-        kiln__write(e, "\nnamespace kiln_own {\n#line 1 \"%s\"\n%s\n}\n", e->ir->own[i]->name, e->ir->own[i]->source);
+        kiln__write(e, "\nnamespace kiln_own_%s {\n#line 1 \"%s\"\n%s\n\n}\n#line 1 \"kiln_kernel.cu\"\n",
+                    e->ir->own[i]->name, e->ir->own[i]->name, e->ir->own[i]->source);
 }
 
 /* What does not depend on the program. */

@@ -288,11 +288,11 @@ const kiln__own_function *kiln__own_find(const kiln__own_function *first, const 
     return first;
 }
 
-/* One of the caller's own hides a function of the library's, and is hidden by one of the program's. */
+/* One of the caller's own is hidden by one of the program's. */
 static bool is_own(kiln__parser *parser, const kiln__token *name, const kiln__function *function, kiln__node *out) {
     const kiln__own_function *own = NULL;
     if (!parser->lexer.in_prelude) own = kiln__own_find(parser->own, name->text, name->length);
-    if (own == NULL || (function != NULL && !function->of_prelude)) return false;
+    if (own == NULL || function != NULL) return false;
     parser->graph->calls_own = true;
     *out = (kiln__node){.op = KILN__OP_OWN, .arg_count = (uint8_t)own->argument_count, .u.own = own};
     return true;

@@ -86,6 +86,7 @@ static bool takes_some(kiln__op op) {
 }
 
 const char *kiln__name_called(const kiln__typer *typer, const kiln__node *node) {
+    if (node->op == KILN__OP_OWN) return node->u.own->name;
     if (node->op != KILN__OP_SORT) return kiln__ir_op_name(node->op);
     const kiln__node *order = &typer->graph->nodes[node->args[1]];
     if (order->op == KILN__OP_ARGTOP) return order->args[0] == node->args[0] ? "topk" : "topk_by";

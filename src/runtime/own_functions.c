@@ -14,17 +14,45 @@ static bool is_word(const char *name) {
     return word && strlen(name) <= KILN__MAX_NAME;
 }
 
-/* As a program may name a function of its own. */
+/* Those that C++ keeps for itself, and what kernels' macros and names begin with. */
+static bool is_of_cxx(const char *name) {
+    static const char words[] =
+        " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class "
+        "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
+        "default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline "
+        "int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+        "register reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch "
+        "template this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile "
+        "wchar_t while xor xor_eq ";
+    char word[KILN__MAX_NAME + 3];
+    snprintf(word, sizeof word, " %s ", name);
+    return strstr(words, word) || !strncmp(name, "kiln_", 5) || !strncmp(name, "KILN_", 5);
+}
+
+/* Whether the text fails as one does that calls what nobody knows. */
+static bool is_unknown(const char *text) {
+    kiln__graph *graph = NULL;
+    const kiln_status status = kiln__graph_parse(text, &graph);
+    kiln__graph_destroy(graph);
+    return status == KILN_E_NAME;
+}
+
+/* A word that nothing has: gradients are written with the library's functions, and must mean those. */
 static kiln_status check_name(const char *name) {
-    char text[3 * KILN__MAX_NAME];
+    char call[2 * KILN__MAX_NAME], definition[3 * KILN__MAX_NAME];
     kiln__graph *graph = NULL;
     if (!is_word(name))
         return kiln__fail(KILN_E_NAME,
                           "'%.80s' cannot name a device function: expected a letter, then letters, digits and '_', %d "
                           "bytes at most",
                           name, KILN__MAX_NAME);
-    snprintf(text, sizeof text, "fn %s(x) = x\ny = %s(x)", name, name);
-    const kiln_status status = kiln__graph_parse(text, &graph);
+    if (is_of_cxx(name))
+        return kiln__fail(KILN_E_NAME, "'%s' cannot name a device function: it is a word of C++ or Kiln's", name);
+    snprintf(call, sizeof call, "r_0 = %s(a_0)", name);
+    snprintf(definition, sizeof definition, "fn %s(a_0) = a_0\nr_0 = %s(a_0)", name, name);
+    if (!is_unknown(call))
+        return kiln__fail(KILN_E_NAME, "'%s' cannot name a device function: the language has it", name);
+    const kiln_status status = kiln__graph_parse(definition, &graph);
     kiln__graph_destroy(graph);
     if (status == KILN_OK || status == KILN_E_MEMORY) return status;
     return kiln__fail(KILN_E_NAME, "'%s' cannot name a device function: it is a word of the language", name);
@@ -39,6 +67,9 @@ static kiln_status check(const kiln_device_function *function) {
     if (strlen(function->source) > KILN__MAX_TEXT)
         return kiln__fail(KILN_E_LIMIT, "the source of '%.80s' has %zu bytes, at most %d are allowed", function->name,
                           strlen(function->source), KILN__MAX_TEXT);
+    if (strstr(function->source, "#include"))
+        return kiln__fail(KILN_E_ARGUMENT, "the source of '%.80s' includes a file, expected definitions alone",
+                          function->name);
     return check_name(function->name);
 }
 

@@ -215,6 +215,8 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const bool alone = (s->team.group == KILN__GROUP_BLOCK || lanes) && s->split.chunks == 1 && !s->row.persistent;
     if (!alone || g->problem->across || s->edges == KILN__EDGES_PEELED || g->problem->cols > MOST_COLUMNS * 128)
         return false;
+    if (most_chosen(g->ir) > 0 && s->team.threads_per_row % 4 != 0)
+        return false; /* values are compared four at a time */
     split(g, s);
     const int64_t columns = s->split.chunks > 1 ? s->steps * s->team.threads * s->vector_width : g->problem->cols;
     if (columns > MOST_COLUMNS) return false;
@@ -298,17 +300,18 @@ static int64_t most_in_registers(const kiln__given *g) {
 }
 
 /* Whether all threads have a value: those without do nothing, and are no groups to look for a floor among. */
-static bool all_have_one(const kiln__given *g, int threads, int width) {
-    return width == 1 || g->problem->cols >= (int64_t)threads * width;
+static bool all_have_one(const kiln__given *g, const kiln__pins *pins, int threads, int width) {
+    return width == 1 || width == pins->vector_width || g->problem->cols >= (int64_t)threads * width;
 }
 
 /* Few columns are chosen of by lanes, of several rows in a block: twice as many as are chosen, as far as a warp has
  * them, and most of their places taken. */
-static bool lanes_suit(const kiln__given *g, int lanes, int width) {
+static bool lanes_suit(const kiln__given *g, const kiln__pins *pins, int lanes, int width) {
     const int64_t cols = g->problem->cols, chosen = kiln__least(cols, most_chosen(g->ir));
     const int64_t places = kiln__divide_up(cols, lanes * width) * lanes * width;
-    if ((2 * chosen > lanes && lanes < 32) || chosen > lanes || !all_have_one(g, lanes, width)) return false;
-    return cols <= (int64_t)LANE_ELEMENTS * lanes && (width == 1 || 4 * places <= 5 * cols);
+    if ((2 * chosen > lanes && lanes < 32) || chosen > lanes || !all_have_one(g, pins, lanes, width)) return false;
+    const bool free = width > 1 && width != pins->vector_width;
+    return cols <= (int64_t)LANE_ELEMENTS * lanes && (!free || 4 * places <= 5 * cols);
 }
 
 static int add_lanes(const kiln__given *g, const kiln__pins *pins, int widest, kiln__pins *out) {
@@ -317,7 +320,7 @@ static int add_lanes(const kiln__given *g, const kiln__pins *pins, int widest, k
     if (!suits_lanes(g) || others || pins->staging > KILN__STAGING_REGISTERS) return 0;
     for (int lanes = 8; lanes <= 32; lanes *= 2)
         for (int width = widest; width > 0; width /= 2) {
-            if (!lanes_suit(g, lanes, width) || (pins->threads && pins->threads != lanes)) continue;
+            if (!lanes_suit(g, pins, lanes, width) || (pins->threads && pins->threads != lanes)) continue;
             out[count] = point_of(g, pins, lanes, width, KILN__STAGING_REGISTERS);
             out[count++].group = KILN__GROUP_LANES;
         }
@@ -329,7 +332,7 @@ static int add_blocks(const kiln__given *g, const kiln__pins *pins, int widest, 
     const int most = (int)kiln__greatest(most_threads(g, widest), 32);
     for (int threads = most; threads >= 32; threads /= 4) /* few have chunks of few columns */
         for (int width = widest; width > 0; width /= 2) {
-            if (g->problem->sorted && !all_have_one(g, threads, width)) continue;
+            if (g->problem->sorted && !all_have_one(g, pins, threads, width)) continue;
             if (g->problem->cols <= most_in_registers(g) * threads)
                 out[count++] = point_of(g, pins, threads, width, KILN__STAGING_REGISTERS);
             out[count++] = point_of(g, pins, threads, width, KILN__STAGING_NONE);

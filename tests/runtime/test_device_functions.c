@@ -30,6 +30,14 @@ static double squash_here(void *user, const double *x) {
 
 static double mix_here(void *user, const double *x) { return *(const double *)user * x[0] + x[2] * x[1]; }
 
+/* Each has a factor of its own by the same name. The last line of one is a comment that goes on. */
+static const char one[] = "__device__ constexpr float factor = 0.5f;\n"
+                          "__device__ float one(float x) { return factor * x; }";
+static const char two[] = "__device__ constexpr float factor = 2;\n"
+                          "__device__ float two(float x) { return factor * x; } // \\";
+
+static double times_here(void *user, const double *x) { return *(const double *)user * x[0]; }
+
 static kiln_status add(kiln_context *context, const char *name, const char *source, size_t arguments,
                        double (*host)(void *, const double *), void *user) {
     kiln_device_function function = KILN_DEVICE_FUNCTION_INIT;
@@ -76,15 +84,14 @@ static void the_cpu_asks_the_host_callback(void **state) {
 }
 
 static void names_are_words_of_the_context_alone(void **state) {
-    kiln_context *one = make_context(), *other = make_context();
+    kiln_context *here = make_context(), *other = make_context();
     float y[4];
     (void)state;
-    assert_int_equal(add(one, "squash", squash, 1, squash_here, NULL), KILN_OK);
+    assert_int_equal(add(here, "squash", squash, 1, squash_here, NULL), KILN_OK);
     assert_int_equal(run_here(other, "y = squash(x)", y), KILN_E_NAME);
-    assert_int_equal(run_here(one, "fn squash(x) = 3\ny = squash(x)", y), KILN_OK); /* a program's own goes first */
+    assert_int_equal(run_here(here, "fn squash(x) = 3\ny = squash(x)", y), KILN_OK); /* a program's own goes first */
     assert_float_equal(y[0], 3, 0);
-    assert_int_equal(add(one, "softsign", squash, 1, squash_here, NULL), KILN_OK); /* which the library has */
-    kiln_context_destroy(one);
+    kiln_context_destroy(here);
     kiln_context_destroy(other);
 }
 
@@ -105,9 +112,15 @@ static void what_cannot_be_is_told(void **state) {
         {"", squash, 1, KILN_E_NAME, "'' cannot name a device function: expected a letter"},
         {"a-b", squash, 1, KILN_E_NAME, "'a-b' cannot name a device function: expected a letter"},
         {"_squash", squash, 1, KILN_E_NAME, "'_squash' cannot name a device function: expected a letter"},
-        {"exp", squash, 1, KILN_E_NAME, "'exp' cannot name a device function: it is a word of the language"},
-        {"f16", squash, 1, KILN_E_NAME, "'f16' cannot name a device function: it is a word of the language"},
-        {"true", squash, 1, KILN_E_NAME, "'true' cannot name a device function: it is a word of the language"},
+        {"exp", squash, 1, KILN_E_NAME, "'exp' cannot name a device function: the language has it"},
+        {"f16", squash, 1, KILN_E_NAME, "'f16' cannot name a device function: the language has it"},
+        {"softsign", squash, 1, KILN_E_NAME, "'softsign' cannot name a device function: the language has it"},
+        {"repeat", squash, 1, KILN_E_NAME, "'repeat' cannot name a device function: the language has it"},
+        {"nan", squash, 1, KILN_E_NAME, "'nan' cannot name a device function: "},
+        {"register", squash, 1, KILN_E_NAME, "'register' cannot name a device function: it is a word of C++ or Kiln's"},
+        {"KILN_COLS", squash, 1, KILN_E_NAME, "'KILN_COLS' cannot name a device function: it is a word of C++ or"},
+        {"f", "#include <cuda_fp16.h>\n", 1, KILN_E_ARGUMENT,
+         "the source of 'f' includes a file, expected definitions"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         assert_int_equal(add(context, cases[i].name, cases[i].source, cases[i].arguments, NULL, NULL), cases[i].status);
@@ -155,13 +168,15 @@ static void gradients_stop_there(void **state) {
 
 static void kernels_call_them(void **state) {
     software_device device;
-    double half = 0.5;
+    double half = 0.5, twice = 2;
     static const software_case cases[] = {
         {"y = mix(squash(x), x, 2) + squash(x)", KILN_F32, 7, 33, false, 0},
         {"y = softmax(squash(x * 3))", KILN_F16, 5, 256, false, 0},
         {"y = sum(squash(x))", KILN_BF16, 5, 1000, true, 0},
         {"y = squash(x)", KILN_F64, 3, 40, false, 0},
         {"y = cumsum(squash(x))", KILN_F32, 3, 200, false, 0},
+        {"y = squash(i32(x * 10)) + squash(2) * squash(size(-1))", KILN_F32, 3, 200, false, 0},
+        {"y = one(x) + two(x)", KILN_F32, 3, 200, false, 0},
         {"y = sort(squash(x))", KILN_F32, 3, 50, false, 0},
         {"y = reduce((a, b) -> a + squash(b) - b + squash(b), x, 0) * 0 + x", KILN_F32, 3, 40, false, 0},
     };
@@ -169,6 +184,8 @@ static void kernels_call_them(void **state) {
     if (software_device_open("", &device) != KILN_OK) skip();
     assert_int_equal(add(device.kiln, "squash", squash, 1, squash_here, NULL), KILN_OK);
     assert_int_equal(add(device.kiln, "mix", mix, 3, mix_here, &half), KILN_OK);
+    assert_int_equal(add(device.kiln, "one", one, 1, times_here, &half), KILN_OK);
+    assert_int_equal(add(device.kiln, "two", two, 1, times_here, &twice), KILN_OK);
     for (size_t i = 0; i < COUNT(cases); i++) {
         kiln_status status = KILN_OK;
         if (software_case_run(&device, &cases[i], &status) != SOFTWARE_RIGHT)
@@ -195,8 +212,6 @@ static void a_source_that_does_not_compile_is_told(void **state) {
     assert_int_equal(try_source(&device, "other", squash), KILN_E_COMPILE); /* it defines another name */
     assert_int_equal(software_device_close(&device), KILN_OK);
 }
-
-static double times_here(void *user, const double *x) { return *(const double *)user * x[0]; }
 
 /* The program as an exact kernel, and as one for any shape. */
 static void run_scaled(const char *cache, const char *source, double factor) {
