@@ -160,8 +160,8 @@ KILN_API void kiln_context_cancel_compiles(kiln_context *context);
  * where programs compute in f64 the same for double beside it; it may define others and constants, and calls CUDA's
  * functions. It must give the same for the same arguments, read and write no memory but its own, and not synchronise.
  * Each kernel that calls it has the source in it, in a namespace of its own, and keys of caches are made of it: it
- * includes nothing and leaves no macros behind. It is code that runs
- * on the GPU, as trusted as the program that links Kiln; texts of programs have no way to bring any. */
+ * includes nothing and leaves no macros behind. It is code that runs on the GPU, as trusted as the program that links
+ * Kiln; texts of programs have no way to bring any. */
 typedef struct kiln_device_function {
     size_t struct_size;    /* sizeof(kiln_device_function), as KILN_DEVICE_FUNCTION_INIT sets it */
     const char *name;      /* a word that neither the language has nor C++; a prefix keeps it apart from functions of
@@ -176,11 +176,11 @@ typedef struct kiln_device_function {
     { sizeof(kiln_device_function), NULL, NULL, 1, NULL, NULL }
 
 /* Programs that are created with the context from now on may call the function, unless they define one of that name.
- * What is wrong in the source the compiler tells when the first
- * kernel is compiled: KILN_E_COMPILE, with lines of the source. Ownership: name and source are copied; the function
- * stays until the context is destroyed. KILN_E_NAME: the language or C++ has the name, or the context has it already;
- * KILN_E_ARGUMENT, also for a source that includes a file; KILN_E_LIMIT; KILN_E_MEMORY. Programs that call it have no
- * gradient with respect to what it takes, and kiln_context_options.record_path leaves them out. Thread-safe. */
+ * What is wrong in the source the compiler tells when the first kernel is compiled: KILN_E_COMPILE, with lines of the
+ * source. Programs that call it have no gradient with respect to what it takes, and kiln_context_options.record_path
+ * leaves them out. Ownership: name and source are copied; the function stays until the context is destroyed.
+ * KILN_E_NAME: the language or C++ has the name, or the context has it already; KILN_E_ARGUMENT, also for a source that
+ * includes a file; KILN_E_LIMIT; KILN_E_MEMORY. Thread-safe. */
 KILN_API kiln_status kiln_context_add_function(kiln_context *context, const kiln_device_function *function);
 
 /* What a context has done since it was created, and what it holds now. Calls that launch what kiln_run or a plan knows

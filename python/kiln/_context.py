@@ -60,8 +60,8 @@ class Context(_core.Context):
     def add_function(self, name, source, arguments=1, host=None):
         """Programs of the context may call name(x), or name(x, y), name(x, y, z) of 2 or 3 arguments: a function in CUDA
         C++ of your own, which the source defines as `__device__ float name(float x)`. host: the same for arrays that are
-        computed on the CPU, a Python function of as many floats, called for each element, in whatever thread; what it raises is reported, and
-        the value is NaN. docs/embedding.md has the rules.
+        computed on the CPU, a Python function of as many floats, called for each element, in whatever thread; what it
+        raises is reported, and the value is NaN. docs/embedding.md has the rules.
 
         >>> import kiln, numpy as np
         >>> context = kiln.Context(cache_dir="")

@@ -289,13 +289,6 @@ static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     return kiln__op_is_reduction(inst->op) ? spell_reduced(e, i) : NULL;
 }
 
-static const char *spell_own(const kiln__emitter *e, const kiln__inst *inst) {
-    const char *args[KILN__MAX_OWN_ARGUMENTS] = {"", "", ""};
-    for (int a = 0; a < inst->arg_count; a++)
-        args[a] = kiln__spell(e, a ? ", %s" : "%s", kiln__spell_value(e, inst->args[a]));
-    return kiln__spell(e, "kiln_own_%s::%s(%s%s%s)", inst->u.own->name, inst->u.own->name, args[0], args[1], args[2]);
-}
-
 /* What is written in other words than the operator's, for what it is made of; NULL: nothing of the kind. */
 static const char *spell_special(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
@@ -306,12 +299,18 @@ static const char *spell_special(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_ROUND_TO:
         return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage),
                            kiln__spell_value(e, inst->args[0]));
-    case KILN__OP_OWN: return spell_own(e, inst);
     case KILN__OP_STOCHASTIC:
         return kiln__spell(e, "kiln_round_to_%s(%s, %s)", kiln_type_name(inst->u.storage),
                            kiln__spell_value(e, inst->args[0]), kiln__spell_value(e, inst->args[1]));
     }
     return NULL;
+}
+
+/* The function that does it, one of the caller's own or an operator's that is called; NULL: its text is the operator's.
+ */
+static const char *spell_function(const kiln__emitter *e, const kiln__inst *inst, kiln__ctype type) {
+    if (inst->op == KILN__OP_OWN) return kiln__spell(e, "kiln_own_%s::%s", inst->u.own->name, inst->u.own->name);
+    return is_called(e, inst->op, type) ? spell_called(e, inst->op) : NULL;
 }
 
 const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
@@ -323,9 +322,10 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     if (inst->op == KILN__OP_UNIFORM) args[2] = spell_position(e, KILN__LINEAR_INDEX, e->element[i]);
     if (kiln__shares_numbers(e, i)) return kiln__spell(e, "u%u.at(j, %s, %s, %s)", i, args[0], args[1], args[2]);
     const kiln__ctype type = inst->op == KILN__OP_CAST ? inst->type : e->ir->insts[inst->args[0]].type;
-    if (is_called(e, inst->op, type))
-        return kiln__spell(e, "%s(%s%s%s%s%s)", spell_called(e, inst->op), args[0], *args[1] ? ", " : "", args[1],
-                           *args[2] ? ", " : "", args[2]);
+    const char *called = spell_function(e, inst, type);
+    if (called)
+        return kiln__spell(e, "%s(%s%s%s%s%s)", called, args[0], *args[1] ? ", " : "", args[1], *args[2] ? ", " : "",
+                           args[2]);
     return kiln__spell(e, forms[inst->op][type], args[0], args[1], args[2]);
 }
 

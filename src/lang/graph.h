@@ -106,7 +106,7 @@ typedef struct kiln__graph {
     kiln__domain *domains;
     uint32_t domain_count;
     char *text;     /* the program as given */
-    bool calls_own; /* it calls functions of the caller's own */
+    bool calls_own; /* the text calls functions of the caller's own, without which nobody can read it */
 } kiln__graph;
 
 /* Parses text after the prelude's functions. Errors: KILN_E_SYNTAX, KILN_E_NAME, KILN_E_LIMIT, KILN_E_MEMORY,

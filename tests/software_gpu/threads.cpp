@@ -266,9 +266,9 @@ void wait_for_arrivals(unsigned long long *arrivals, int phase) {
 /* What lanes are there for, in the place of a shuffle's mask. */
 constexpr int barrier_of_lanes = 0, vote_of_lanes = warp_size;
 
-const char *called(int lane_mask) {
+std::string called(int lane_mask) {
     if (lane_mask == vote_of_lanes) return "a vote";
-    return lane_mask == barrier_of_lanes ? "a barrier" : "a shuffle";
+    return lane_mask == barrier_of_lanes ? "a barrier" : format("a shuffle by %d", lane_mask);
 }
 
 /* Those that a lane waits for: lanes that have left count as there, as CUDA has it. */
@@ -311,7 +311,8 @@ bool pass_together(Running *r, unsigned warp, unsigned lane) {
         const bool alike = thread.lanes == own.lanes && thread.lane_mask == own.lane_mask;
         if (there >> other & 1 && !alike)
             fail_launch(CODE_LAUNCH_FAILED, "is where lane %u calls %s of lanes %#x, and lane %u %s of lanes %#x", lane,
-                        called(own.lane_mask), own.lanes, other, called(thread.lane_mask), thread.lanes);
+                        called(own.lane_mask).c_str(), own.lanes, other, called(thread.lane_mask).c_str(),
+                        thread.lanes);
     }
     exchange(r, warp, there);
     return true;
@@ -324,8 +325,8 @@ unsigned long long meet_lanes(unsigned lanes, unsigned long long value, int lane
     const unsigned warp = r->current / warp_size, lane = r->current % warp_size;
     Thread &self = block.threads[r->current];
     if (!(lanes >> lane & 1))
-        fail_launch(CODE_LAUNCH_FAILED, "calls %s of lanes %#x, which lane %u is not one of", called(lane_mask), lanes,
-                    lane);
+        fail_launch(CODE_LAUNCH_FAILED, "calls %s of lanes %#x, which lane %u is not one of", called(lane_mask).c_str(),
+                    lanes, lane);
     self.waits = Waits::shuffle;
     self.lanes = lanes;
     self.value = value;
