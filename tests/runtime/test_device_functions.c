@@ -242,6 +242,46 @@ static void keys_have_the_source(void **state) {
     own_folder_remove(&cache);
 }
 
+/* A pack has their kernels, for contexts with the same source alone. */
+static void packs_have_them(void **state) {
+    (void)state;
+#if defined(KILN_SOFTWARE_NVRTC)
+    const int64_t sizes[] = {4, 256};
+    const kiln_tensor x = kiln_tensor_contiguous(NULL, KILN_F32, 2, sizes), tensors[] = {x, x};
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_pack_writer *writer;
+    kiln_pack pack = {0};
+    options.cache_dir = "";
+    options.nvrtc_path = KILN_SOFTWARE_NVRTC;
+    assert_int_equal(kiln_pack_writer_create(&writer), KILN_OK);
+    static const char *const sources[] = {squash, squash, "__device__ float squash(float x) { return x; }"};
+    static const kiln_status found[] = {KILN_OK, KILN_OK, KILN_E_WOULD_COMPILE};
+    for (size_t i = 0; i < COUNT(sources); i++) {
+        kiln_context *context;
+        kiln_program *program;
+        kiln_kernel *kernel = NULL;
+        assert_int_equal(kiln_context_create(&options, &context), KILN_OK);
+        assert_int_equal(add(context, "squash", sources[i], 1, NULL, NULL), KILN_OK);
+        assert_int_equal(kiln_program_create(context, "y = squash(x)", NULL, &program), KILN_OK);
+        if (i == 0) {
+            assert_int_equal(kiln_pack_writer_add(writer, program, tensors, 2, NULL, 0, 90, 0), KILN_OK);
+            assert_int_equal(kiln_pack_writer_finish(writer, &pack.data, &pack.size), KILN_OK);
+        } else {
+            assert_int_equal(kiln_compile(program, tensors, 2, NULL, 0, 90, 0, 1, &kernel), found[i]);
+        }
+        kiln_kernel_destroy(kernel);
+        kiln_program_destroy(program);
+        kiln_context_destroy(context);
+        options.policy = KILN_POLICY_NEVER_COMPILE;
+        options.packs = &pack;
+        options.pack_count = 1;
+    }
+    kiln_pack_writer_destroy(writer);
+#else
+    skip();
+#endif
+}
+
 static void keep_log(void *user, kiln_log_level level, const char *message) {
     char *log = user;
     (void)level;
@@ -290,6 +330,7 @@ int main(void) {
         cmocka_unit_test(gradients_stop_there),
         cmocka_unit_test(kernels_call_them),
         cmocka_unit_test(keys_have_the_source),
+        cmocka_unit_test(packs_have_them),
         cmocka_unit_test(a_source_that_does_not_compile_is_told),
         cmocka_unit_test(nvrtc_compiles_them),
     };
