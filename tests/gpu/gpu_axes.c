@@ -22,8 +22,9 @@
 
 enum { CALL_LIMIT = 160, CALL_SIZE = 96, BATCH = 24, LONGEST = 7 };
 
-static const char usage[] = "usage: gpu_axes [--function TEXT] [--driver PATH] [--nvrtc PATH]\n"
+static const char usage[] = "usage: gpu_axes [--function TEXT] [--part I/N] [--driver PATH] [--nvrtc PATH]\n"
                             "  --function TEXT  calls that contain TEXT alone\n"
+                            "  --part I/N       every Nth position of the axes, from the I-th on\n"
                             "  --driver PATH    the CUDA driver library to use, as KILN_DRIVER\n"
                             "  --nvrtc PATH     the NVRTC library to use, as KILN_NVRTC\n";
 
@@ -44,6 +45,7 @@ typedef struct test_run {
     gpu_reorder reorder;
     kiln_context *kiln;
     const char *only; /* a part of the calls that are tested; NULL: all are */
+    int part, parts;  /* of the positions */
     int passed, failed;
 } test_run;
 
@@ -437,8 +439,10 @@ static bool check_all(test_run *tester) {
     for (size_t i = 0; i < all.count; i++)
         if (strncmp(all.items[i], "quantize_", 9) && takes_integers(tester, all.items[i])) /* whose ties are many */
             add(&integers, NULL, "%s", all.items[i]);
+    int position_number = 0;
     for (int rank = 1; rank <= 5; rank++)
         for (int axis = 0; axis < rank; axis++) {
+            if (position_number++ % tester->parts != tester->part) continue;
             const position at = {rank, {axis % 2 ? axis - rank : axis}, 1, false, false};
             check_calls(tester, &all, &at, KILN_F32, false);
             check_calls(tester, &all, &at, KILN_F32, true);
@@ -446,6 +450,7 @@ static bool check_all(test_run *tester) {
             check_calls(tester, &integers, &at, KILN_I32, false);
         }
     for (size_t i = 0; i < COUNT(several); i++) {
+        if (position_number++ % tester->parts != tester->part) continue;
         check_calls(tester, &all, &several[i], KILN_F32, false);
         check_calls(tester, &all, &several[i], KILN_BF16, true);
     }
@@ -455,6 +460,7 @@ static bool check_all(test_run *tester) {
 static bool parse(int argc, char **argv, test_run *out) {
     static const struct option longs[] = {
         {"function", required_argument, NULL, 'f'},
+        {"part", required_argument, NULL, 'p'},
         {"driver", required_argument, NULL, 'd'},
         {"nvrtc", required_argument, NULL, 'n'},
         {NULL, 0, NULL, 0},
@@ -462,7 +468,10 @@ static bool parse(int argc, char **argv, test_run *out) {
     for (int option; (option = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         if (option == 'f')
             out->only = optarg;
-        else if (option == 'd' || option == 'n')
+        else if (option == 'p') {
+            if (sscanf(optarg, "%d/%d", &out->part, &out->parts) != 2 || out->part < 0 || out->part >= out->parts)
+                return false;
+        } else if (option == 'd' || option == 'n')
             setenv(option == 'd' ? "KILN_DRIVER" : "KILN_NVRTC", optarg, 1);
         else
             return false;
@@ -471,7 +480,7 @@ static bool parse(int argc, char **argv, test_run *out) {
 }
 
 int main(int argc, char **argv) {
-    test_run tester = {0};
+    test_run tester = {.parts = 1};
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     kiln__CUcontext cuda = NULL;
     kiln__device device;

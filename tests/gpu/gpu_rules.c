@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the language says of NaN, infinities, ties, empty rows, rows of one element, tensors without axes and of
- * accumulation: each rule in kernels and in the CPU reference. Runs on a GPU (77 without one) or, with --driver and
+ * accumulation, and functions of the caller's own: each rule in kernels and in the CPU reference. Runs on a GPU (77
+ * without one) or, with --driver and
  * --nvrtc, on the software GPU. */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -310,6 +311,24 @@ static void check_group(test_run *t, const group *g) {
     }
 }
 
+static double squash(void *user, const double *x) {
+    (void)user;
+    return x[0] / (1 + fabs(x[0]));
+}
+
+static kiln_status make_context(const char *schedule, kiln_context **out) {
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_device_function function = KILN_DEVICE_FUNCTION_INIT;
+    options.cache_dir = "";
+    options.schedule = schedule;
+    function.name = "squash";
+    function.source = "__device__ float squash(float x) { return x / (1.0f + fabsf(x)); }";
+    function.argument_count = 1;
+    function.host = squash;
+    const kiln_status status = kiln_context_create(&options, out);
+    return status ? status : kiln_context_add_function(*out, &function);
+}
+
 int main(int argc, char **argv) {
     static const char *const schedules[] = {"", "stream, splits 3"};
     test_run t = {0};
@@ -325,10 +344,8 @@ int main(int argc, char **argv) {
         return 77;
     }
     for (size_t s = 0; s < COUNT(schedules); s++) {
-        kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
-        options.cache_dir = "";
-        options.schedule = t.schedule = schedules[s];
-        if (kiln_context_create(&options, &t.kiln) != KILN_OK) return 1;
+        t.schedule = schedules[s];
+        if (make_context(t.schedule, &t.kiln) != KILN_OK) return 1;
         for (size_t g = 0; g < rule_group_count; g++) check_group(&t, &rule_groups[g]);
         if (s == 0) {
             check_empty(&t);

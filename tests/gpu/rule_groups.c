@@ -411,5 +411,17 @@ const group rule_groups[] = {
      {0.25, 0, -3, NAN},
      NAN,
      {{"x", {1, 0, 1, 1}}, {"!x", {0, 1, 0, 0}}, {"any(x)", {1}}}},
+    {"device functions of the caller's own",
+     KILN_F32,
+     KILN_F64,
+     4,
+     {-3, -1, 0, 7},
+     0,
+     {{"squash(x)", {-0.75, -0.5, 0, 0.875}},
+      {"squash(squash(x) * 4)", {-0.75, -2.0 / 3, 0, 3.5 / 4.5}},
+      {"sum(squash(x))", {-0.375}},
+      {"max(squash(x))", {0.875}},
+      {"argmin(squash(x))", {0}},
+      {"x - squash(max(x) - 8)", {-2.5, -0.5, 0.5, 7.5}}}},
 };
 const size_t rule_group_count = sizeof rule_groups / sizeof rule_groups[0];
