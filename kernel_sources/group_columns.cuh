@@ -13,6 +13,13 @@ KILN_DEVICE int kiln_lane() {
 }
 KILN_DEVICE int kiln_rank_thread() { return (int)threadIdx.x / KILN_RUN_LANES % (KILN_THREADS / KILN_LANES); }
 KILN_DEVICE int kiln_rank() { return kiln_rank_thread() * KILN_RANKS_PER_THREAD; }
+#elif defined KILN_WRAPPED
+/* Each group of a block has a chunk. All of its ranks' rows are one array, a vector of which each thread has: what is
+ * called its rank is that of its first row. Threads behind the last group work like the first ones, unseen. */
+#define KILN_GROUP_VECTORS (KILN_THREADS_PER_ROW * KILN_KEPT_ROWS / KILN_VECTOR_WIDTH)
+KILN_DEVICE int kiln_group() { return (int)threadIdx.x / KILN_GROUP_VECTORS; }
+KILN_DEVICE int kiln_place_in_group() { return (int)threadIdx.x % KILN_GROUP_VECTORS * KILN_VECTOR_WIDTH; }
+KILN_DEVICE int kiln_rank() { return kiln_place_in_group() / KILN_KEPT_ROWS; }
 #else
 KILN_DEVICE int kiln_lane() { return threadIdx.x % KILN_LANES; }
 KILN_DEVICE int kiln_rank_thread() { return threadIdx.x / KILN_LANES; }
@@ -22,6 +29,15 @@ KILN_DEVICE int kiln_rank() { return ((int)kiln_cluster_rank() * KILN_THREADS + 
 KILN_DEVICE int kiln_rank() { return kiln_rank_thread(); }
 #endif
 #endif
+
+/* The rank that has run i of the thread's rows. */
+KILN_DEVICE int kiln_rank_of(const kiln_row &row, int i) {
+#ifdef KILN_WRAPPED
+    return row.rank[i];
+#else
+    return kiln_rank();
+#endif
+}
 
 /* Which rows the thread works on: KILN_RUNS runs of KILN_RUN_ROWS rows; between the runs lie those of the other lanes.
  * Blocks that work on the same chunk of neighbouring rows follow one another, so that they read neighbouring memory. */
@@ -35,22 +51,30 @@ KILN_DEVICE void kiln_place_at(kiln_row &row, kiln_i64 first, int stride) {
 #if KILN_MISALIGNED
     row.offset = 0;
     row.there = (1u << row.count[0]) - 1;
+#elif defined KILN_WRAPPED
+#pragma unroll
+    for (int i = 0; i < KILN_RUNS; ++i) row.rank[i] = 0;
 #endif
 }
 /* Blocks of split rows are a grid of tiles of neighbouring rows, chunks of columns and runs of neighbours. The last
- * chunk, which may take longest, comes first. */
-KILN_DEVICE int kiln_chunk() { return KILN_SPLITS > 1 ? (int)(blockIdx.y ? blockIdx.y : KILN_SPLITS) - 1 : 0; }
-KILN_DEVICE kiln_i64 kiln_tile() {
-    return (KILN_SPLITS > 1 ? (kiln_i64)blockIdx.z * gridDim.x + blockIdx.x : kiln_block()) / KILN_BLOCKS_PER_ROW;
+ * chunk, which may take longest, comes first. `back`: in the opposite order, as what a launch before read last is
+ * still near. */
+KILN_DEVICE int kiln_chunk(bool back) {
+    const kiln_u32 y = back ? gridDim.y - 1 - blockIdx.y : blockIdx.y;
+    return KILN_SPLITS > 1 ? (int)(y ? y : gridDim.y) - 1 : 0;
+}
+KILN_DEVICE kiln_i64 kiln_tile(bool back) {
+    const kiln_u32 z = back ? gridDim.z - 1 - blockIdx.z : blockIdx.z;
+    return (KILN_SPLITS > 1 ? (kiln_i64)z * gridDim.x + blockIdx.x : kiln_block()) / KILN_BLOCKS_PER_ROW;
 }
 
 #if KILN_MISALIGNED
 /* A block works on KILN_ROWS_PER_BLOCK of the rows that lie side by side, or on the last of them. Its vectors start up
  * to KILN_VECTOR_WIDTH - 1 rows before them, so that it takes a lane more than they have vectors. */
-KILN_DEVICE void kiln_place(kiln_row &row) {
+KILN_DEVICE void kiln_place(kiln_row &row, bool back = false) {
     const kiln_count kept = kiln_kept_rows(row.args), per_run = (kept + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
-    const kiln_count tile = (kiln_count)kiln_tile(), run = tile / per_run;
-    row.chunk = kiln_chunk();
+    const kiln_count tile = (kiln_count)kiln_tile(back), run = tile / per_run;
+    row.chunk = kiln_chunk(back);
     const kiln_count first = (tile - run * per_run) * KILN_ROWS_PER_BLOCK, rest = kept - first;
     const int rows = rest < KILN_ROWS_PER_BLOCK ? (int)rest : KILN_ROWS_PER_BLOCK;
     const kiln_i64 index = (kiln_i64)run * kept + first;
@@ -62,6 +86,20 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
                                                               : KILN_VECTOR_WIDTH;
     row.there = (1u << count) - 1;
     if (row.offset < 0) row.there &= ~0u << -row.offset;
+}
+#elif defined KILN_WRAPPED
+KILN_DEVICE void kiln_place(kiln_row &row, bool back = false) {
+    const int chunk = kiln_chunk(back) * KILN_GROUPS + kiln_group();
+    const kiln_i64 first = kiln_tile(back) * KILN_KEPT_ROWS;
+    const bool there = kiln_group() < KILN_GROUPS && chunk < KILN_SPLITS && first < row.args.rows;
+    row.chunk = there ? chunk : 0;
+#pragma unroll
+    for (int i = 0; i < KILN_RUNS; ++i) {
+        const int place = kiln_place_in_group() + i;
+        row.rank[i] = place / KILN_KEPT_ROWS;
+        row.index[i] = (first < row.args.rows ? first : 0) + place % KILN_KEPT_ROWS;
+        row.count[i] = there;
+    }
 }
 #elif defined KILN_TILE_ROWS
 /* A tile has KILN_TILE_ROWS rows, whole runs of those that lie side by side. Where a lane has no row it works on its
@@ -82,9 +120,9 @@ KILN_DEVICE void kiln_place(kiln_row &row) {
     }
 }
 #else
-KILN_DEVICE void kiln_place(kiln_row &row) {
-    row.chunk = kiln_chunk();
-    const kiln_i64 first = kiln_tile() * KILN_ROWS_PER_BLOCK;
+KILN_DEVICE void kiln_place(kiln_row &row, bool back = false) {
+    row.chunk = kiln_chunk(back);
+    const kiln_i64 first = kiln_tile(back) * KILN_ROWS_PER_BLOCK;
     kiln_place_at(row, first + threadIdx.x % KILN_LANES * KILN_RUN_ROWS, KILN_LANES * KILN_RUN_ROWS);
 }
 #endif
@@ -143,7 +181,7 @@ template <class V, class S> KILN_DEVICE void kiln_combine_blocks(S *values) {
 
 /* The combination of N slots' values: of neighbours first, then of neighbouring pairs, and so on. Where these are more
  * than KILN_COMBINED_BYTES, each half by the same code: only a block's few last warps wait for it. */
-template <int N, class S> KILN_DEVICE S kiln_combine_slots(const S (*slots)[KILN_ROWS_PER_BLOCK], int i) {
+template <int N, class S, int ROWS> KILN_DEVICE S kiln_combine_slots(const S (*slots)[ROWS], int i) {
     if constexpr (N > 1 && N * sizeof(S) > KILN_COMBINED_BYTES) {
         S all;
 #pragma unroll 1
@@ -208,6 +246,41 @@ template <class V> KILN_DEVICE V kiln_of_rows(const typename V::state (&at)[KILN
     for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) value.set(j, at[j]);
     return value;
 }
+#ifdef KILN_WRAPPED
+/* Every rank gets the combination of all ranks' values, in the same order as by lanes: of KILN_EXCHANGED_ROWS rows at a
+ * time. */
+template <class V> KILN_EXCHANGE V kiln_all_reduce(const V &value, const kiln_row &row) {
+    typedef typename V::state state;
+    __shared__ state slots[KILN_GROUPS][KILN_SLOTS][KILN_EXCHANGED_ROWS];
+    const bool there = kiln_group() < KILN_GROUPS;
+    const int group = there ? kiln_group() : 0, place = kiln_place_in_group();
+    state at[KILN_VECTOR_WIDTH];
+#pragma unroll
+    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) at[j] = value.get(j);
+#pragma unroll 1
+    for (int first = 0; first < KILN_KEPT_ROWS; first += KILN_EXCHANGED_ROWS) {
+        if (first > 0) kiln_block_barrier();
+#pragma unroll
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const int i = place + j - row.rank[j] * KILN_KEPT_ROWS - first;
+            if (there && (kiln_u32)i < KILN_EXCHANGED_ROWS) slots[group][row.rank[j]][i].copy(at[j]);
+        }
+        kiln_block_barrier();
+#pragma unroll 1
+        for (int task = threadIdx.x; task < KILN_GROUPS * KILN_EXCHANGED_ROWS; task += KILN_THREADS) {
+            const int of = task / KILN_EXCHANGED_ROWS, i = task % KILN_EXCHANGED_ROWS;
+            slots[of][0][i].copy(kiln_combine_slots<KILN_SLOTS>(slots[of], i));
+        }
+        kiln_block_barrier();
+#pragma unroll
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            const int i = place + j - row.rank[j] * KILN_KEPT_ROWS - first;
+            if ((kiln_u32)i < KILN_EXCHANGED_ROWS) at[j].copy(slots[group][0][i]);
+        }
+    }
+    return kiln_of_rows<V>(at);
+}
+#else
 /* Every rank gets the combination of all ranks' values: of neighbours first, then of neighbouring pairs, and so on,
  * so that the order is the same however many lanes there are. */
 template <class V> KILN_EXCHANGE V kiln_all_reduce(const V &value, const kiln_row &row) {
@@ -246,3 +319,4 @@ template <class V> KILN_EXCHANGE V kiln_all_reduce(const V &value, const kiln_ro
 #endif
     return kiln_of_rows<V>(at);
 }
+#endif

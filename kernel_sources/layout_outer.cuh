@@ -4,7 +4,10 @@
  *
  * KILN_MISALIGNED: a column's rows do not begin at a multiple of the vector, and the next column's begin elsewhere. A
  * rank's columns are a multiple of the vector apart, so that all of them begin alike: its vectors start where memory is
- * aligned, up to KILN_VECTOR_WIDTH - 1 rows before those of other ranks. */
+ * aligned, up to KILN_VECTOR_WIDTH - 1 rows before those of other ranks.
+ *
+ * KILN_WRAPPED: columns are one array of KILN_KEPT_ROWS rows each, and so are those of all ranks: a thread's vector
+ * goes on from one rank's rows into the next one's. */
 
 #define KILN_ENDS 0 /* no column is unlike the others */
 
@@ -18,6 +21,9 @@
 #endif
 KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
     const kiln_index first = KILN_SPLITS > 1 ? row.chunk * KILN_CHUNK : 0;
+#ifdef KILN_WRAPPED
+    return first + step * KILN_THREADS_PER_ROW; /* the first rank's */
+#endif
     if (KILN_ORDERED) return first + kiln_rank() * (kiln_index)KILN_STEPS + step;
     return first + (step / KILN_TRANSPOSE_WIDTH * KILN_THREADS_PER_ROW + kiln_rank()) * KILN_TRANSPOSE_WIDTH +
            step % KILN_TRANSPOSE_WIDTH;
@@ -31,8 +37,28 @@ KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col, kiln_index) {
 /* All chunks but the last are whole. */
 KILN_DEVICE bool kiln_is_whole(const kiln_row &row) { return KILN_ALL_INSIDE || row.chunk < KILN_SPLITS - 1; }
 
+/* Steps of the last chunk whose columns there are for all ranks. */
+#define KILN_LAST_CHUNK_STEPS \
+    ((kiln_index)((KILN_COLS - (kiln_i64)(KILN_SPLITS - 1) * KILN_CHUNK) / \
+                  (KILN_THREADS_PER_ROW * KILN_TRANSPOSE_WIDTH)) * \
+     KILN_TRANSPOSE_WIDTH)
+
 /* Which rows of a vector there are. What is read where nothing is stored may be anything that can be read. */
-#if KILN_MISALIGNED
+#ifdef KILN_WRAPPED
+struct kiln_span {
+    const kiln_row &row;
+    const kiln_index left; /* columns, from the first rank's on */
+    const bool inside;     /* what the compiler knows to be there for all ranks */
+    KILN_MEMBER kiln_span(const kiln_row &of, kiln_index col, kiln_index step, bool all = KILN_ALL_INSIDE)
+        : row(of), left(KILN_COLS - col), inside(all || (KILN_SPLITS == 1 && step < KILN_WHOLE_STEPS)) {}
+    KILN_MEMBER bool whole() const { return inside; }
+    KILN_MEMBER bool whole(int i) const { return stores(i); }
+    KILN_MEMBER bool readable(int i) const { return has(i); }
+    KILN_MEMBER bool has(int j) const { return row.rank[j] < left; }
+    KILN_MEMBER bool reads(int j) const { return has(j); }
+    KILN_MEMBER bool stores(int j) const { return row.count[j] && has(j); }
+};
+#elif KILN_MISALIGNED
 /* Whether all ranks' columns of the step have others behind them: known while compiling where the step is. */
 KILN_DEVICE bool kiln_step_has_next(kiln_index step) {
     const kiln_index last = (step / KILN_TRANSPOSE_WIDTH + 1) * KILN_THREADS_PER_ROW * KILN_TRANSPOSE_WIDTH -
@@ -106,6 +132,36 @@ KILN_DEVICE void kiln_put_rows(const kiln_vector<T, KILN_VECTOR_WIDTH> &vector, 
                 if (span.stores(i * KILN_RUN_ROWS + k)) p[k] = vector.get(i * KILN_RUN_ROWS + k);
     }
 }
+#ifdef KILN_WRAPPED
+/* The same of a vector whose rows are of several columns, one behind the other. */
+template <int V, class T, class... Policy>
+KILN_DEVICE void kiln_fetch_wrapped(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, const T *const (&at)[KILN_RUNS],
+                                    kiln_i64 offset, const kiln_span &span, Policy... policy) {
+    typedef typename kiln_word<sizeof(T) * V>::type word;
+    const T *p = at[0] + offset;
+    if (span.whole())
+#pragma unroll
+        for (int k = 0; k < KILN_VECTOR_WIDTH / V; ++k)
+            reinterpret_cast<word *>(&vector)[k] = kiln_load_word(reinterpret_cast<const word *>(p) + k, policy...);
+    else
+#pragma unroll
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) vector.set(j, span.has(j) ? p[j] : T());
+}
+template <int V, class T>
+KILN_DEVICE void kiln_put_wrapped(const kiln_vector<T, KILN_VECTOR_WIDTH> &vector, T *const (&at)[KILN_RUNS],
+                                  kiln_i64 offset, const kiln_span &span) {
+    typedef typename kiln_word<sizeof(T) * V>::type word;
+    T *p = at[0] + offset;
+    if (span.whole() && span.row.count[0])
+#pragma unroll
+        for (int k = 0; k < KILN_VECTOR_WIDTH / V; ++k)
+            kiln_store_word(reinterpret_cast<word *>(p) + k, reinterpret_cast<const word *>(&vector)[k]);
+    else
+#pragma unroll
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j)
+            if (span.stores(j)) p[j] = vector.get(j);
+}
+#endif
 /* Row j of the vectors of a line, at so many neighbouring columns, to p. */
 template <int V, class T>
 KILN_DEVICE void kiln_put_line(const kiln_vector<T, KILN_VECTOR_WIDTH> (&columns)[KILN_TRANSPOSE_WIDTH], int j, T *p,

@@ -18,6 +18,10 @@ template <class First, class Second> struct kiln_together_rows {
         second.clear();
     }
     KILN_MEMBER state get(int j) const { return {first.get(j), second.get(j)}; }
+    KILN_MEMBER void set(int j, const state &of_row) {
+        first.set(j, of_row.first);
+        second.set(j, of_row.second);
+    }
 };
 template <class First, class Second> KILN_DEVICE Second kiln_correct(Second part, const First &from, const First &to) {
 #pragma unroll

@@ -2,10 +2,11 @@
 /* Split rows that lie side by side: each phase is a launch of its own, and partial results pass from one to the next
  * through the workspace, those of one chunk side by side like the rows. */
 
-/* Those of a chunk begin at a multiple of a vector. */
+/* Those of a chunk begin at a multiple of a vector; those of chunk number KILN_SPLITS, where there is one, are all
+ * chunks' together. */
 template <class Phase> KILN_DEVICE typename Phase::state *kiln_partials(const kiln_row &row, int chunk) {
     const kiln_i64 rows = (row.args.rows + KILN_VECTOR_WIDTH - 1) / KILN_VECTOR_WIDTH * KILN_VECTOR_WIDTH;
-    return reinterpret_cast<typename Phase::state *>(row.args.workspace + rows * KILN_SPLITS * Phase::before) +
+    return reinterpret_cast<typename Phase::state *>(row.args.workspace + rows * KILN_PUBLISHED * Phase::before) +
            chunk * rows;
 }
 /* Those of a run of rows, stored and loaded; of 4-byte values in accesses of KILN_PARTIAL_ACCESS bytes, if these are
@@ -35,28 +36,27 @@ template <class S> struct alignas(kiln_in_words<S> ? KILN_PARTIAL_ACCESS : align
             if (words == 0 && span.reads(run * KILN_RUN_ROWS + j)) at[j] = from[j];
     }
 };
-template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const Phase &partial) {
+template <class Phase> KILN_DEVICE void kiln_publish(const kiln_row &row, const Phase &partial, int chunk) {
     const kiln_span span(row, 0, 0);
 #pragma unroll
     for (int run = 0; run < KILN_RUNS; ++run) {
         kiln_states<typename Phase::state> states;
 #pragma unroll
         for (int j = 0; j < KILN_RUN_ROWS; ++j) states.at[j] = partial.get(run * KILN_RUN_ROWS + j);
-        states.store(kiln_partials<Phase>(row, row.chunk) + row.index[run], span, run);
+        states.store(kiln_partials<Phase>(row, chunk) + row.index[run], span, run);
     }
 }
 
 /* A rank's share of the chunks' partial results, in their order: body.take(j, state) for each row j. */
-template <class Phase, int RANKS, class Body>
-KILN_DEVICE void kiln_each_partial(const kiln_row &row, int rank, Body &body) {
-    constexpr int share = (KILN_SPLITS + RANKS - 1) / RANKS;
+template <class Phase, class By, class Body> KILN_DEVICE void kiln_each_partial(const kiln_row &row, Body &body) {
+    constexpr int share = (KILN_SPLITS + By::count - 1) / By::count;
     const kiln_span span(row, 0, 0);
 #pragma unroll 1
     for (int i = 0; i < share; ++i) {
-        const int chunk = rank * share + i;
-        if (KILN_SPLITS % RANKS && chunk >= KILN_SPLITS) break;
 #pragma unroll
         for (int run = 0; run < KILN_RUNS; ++run) {
+            const int chunk = By::rank(row, run) * share + i;
+            if (KILN_SPLITS % By::count && chunk >= KILN_SPLITS) continue;
             kiln_states<typename Phase::state> states;
             states.load(kiln_partials<Phase>(row, chunk) + row.index[run], span, run);
 #pragma unroll
@@ -68,7 +68,7 @@ KILN_DEVICE void kiln_each_partial(const kiln_row &row, int rank, Body &body) {
 /* Who shares them: all ranks of a row, or the final_threads. */
 struct kiln_by_ranks {
     static constexpr int count = KILN_THREADS_PER_ROW;
-    static KILN_MEMBER int rank() { return kiln_rank(); }
+    static KILN_MEMBER int rank(const kiln_row &row, int run) { return kiln_rank_of(row, run); }
     template <class Phase> static KILN_MEMBER Phase reduce(const Phase &share, const kiln_row &row) {
         return kiln_all_reduce(share, row);
     }
@@ -76,7 +76,7 @@ struct kiln_by_ranks {
 #ifdef KILN_FINAL_THREADS
 struct kiln_by_final_threads {
     static constexpr int count = KILN_FINAL_THREADS;
-    static KILN_MEMBER int rank() { return kiln_final_rank(); }
+    static KILN_MEMBER int rank(const kiln_row &, int) { return kiln_final_rank(); }
     template <class Phase> static KILN_MEMBER Phase reduce(const Phase &share, const kiln_row &) {
         typename Phase::state all[KILN_VECTOR_WIDTH];
 #pragma unroll
@@ -98,7 +98,7 @@ template <class Phase, class Part, class By, class Of> struct kiln_gathered {
         kiln_gathered share = {of};
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) share.all[j].clear();
-        kiln_each_partial<Part, By::count>(row, By::rank(), share);
+        kiln_each_partial<Part, By>(row, share);
         return By::reduce(kiln_of_rows<Phase>(share.all), row);
     }
 };
@@ -137,5 +137,20 @@ template <class Phase> KILN_EXCHANGE Phase kiln_gather(const kiln_row &row) {
 #ifdef KILN_FINAL_THREADS
 template <class Phase> KILN_EXCHANGE Phase kiln_gather_final(const kiln_row &row) {
     return kiln_gatherer<Phase, kiln_by_final_threads>::gather(row);
+}
+#endif
+#ifdef KILN_COMBINES
+/* What a launch before has combined. */
+template <class Phase> KILN_EXCHANGE Phase kiln_combined(const kiln_row &row) {
+    typename Phase::state all[KILN_VECTOR_WIDTH];
+    const kiln_span span(row, 0, 0);
+#pragma unroll
+    for (int run = 0; run < KILN_RUNS; ++run) {
+        kiln_states<typename Phase::state> states;
+        states.load(kiln_partials<Phase>(row, KILN_SPLITS) + row.index[run], span, run);
+#pragma unroll
+        for (int j = 0; j < KILN_RUN_ROWS; ++j) all[run * KILN_RUN_ROWS + j] = states.at[j];
+    }
+    return kiln_of_rows<Phase>(all);
 }
 #endif

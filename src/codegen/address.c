@@ -24,6 +24,11 @@ void kiln__emit_strided_sum(const kiln__emitter *e, int o) {
             kiln__write(e, " + %s%d * args.stride%d_%s", d ? "c" : "q", d, d, e->name[o]);
 }
 
+/* Whether the operand's place for row j is that of its rank, too: else its column is still to be told. */
+static bool is_wrapped(const kiln__emitter *e, int o) {
+    return o < e->tensors && e->schedule->tensors[o].kind == KILN__ACCESS_WRAPPED;
+}
+
 /* Of a column of the reduced dimensions, whose extents are constants. */
 static void emit_stepped_sum(const kiln__emitter *e, int o) {
     const kiln__problem *p = e->problem;
@@ -35,7 +40,10 @@ static void emit_stepped_sum(const kiln__emitter *e, int o) {
         if (below > 1) kiln__write(e, " / %" PRId64, below);
         if (d > 0) kiln__write(e, " %% %" PRId64, p->inner[d]);
         kiln__write(e, ")");
-        if (stride != 1) kiln__write(e, " * args.step%d_%s", d, e->name[o]);
+        if (is_wrapped(e, o))
+            kiln__write(e, " * KILN_KEPT_ROWS");
+        else if (stride != 1)
+            kiln__write(e, " * args.step%d_%s", d, e->name[o]);
     }
     const kiln__operand *operand = &p->operands[o];
     if (operand->block_stride)
@@ -158,9 +166,11 @@ const char *kiln__spell_run_step(const kiln__emitter *e, int o) {
 }
 
 const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column) {
+    const bool given = column != NULL;
     const bool near =
         !column && e->schedule->strategy == KILN__TRANSPOSE && kiln__has_offset(e, o); /* in the same run */
     if (!column) column = e->rows_in_vectors || near ? "col" : "(col + j)";
+    if (!given && e->schedule->edges == KILN__EDGES_WRAPPED && !is_wrapped(e, o)) column = "(col + row.rank[j])";
     if (near) return kiln__spell(e, "%s%s", spell_address(e, o, column), kiln__spell_run_step(e, o));
     if (!e->rows_in_vectors) return spell_address(e, o, column);
     const char *offset = spell_offset(e, o, column);

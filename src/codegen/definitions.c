@@ -29,7 +29,7 @@ void kiln__emit_header(const kiln__emitter *e) {
         kiln__write(e, "elements");
     else if (e->problem->any_shape)
         kiln__write(e, "rows and columns, any strides");
-    else if (kiln__column_of(e->schedule)->tile.rows)
+    else if (kiln__column_of(e->schedule)->tile.rows || e->schedule->edges == KILN__EDGES_WRAPPED)
         kiln__write(e, "runs of %" PRId64 " rows x %" PRId64 " columns", kept_rows(e), e->problem->cols);
     else
         kiln__write(e, "%s%" PRId64 " columns", e->problem->offsets < 0 ? "rows x " : "rows of about ",
@@ -96,7 +96,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     const int runs = kiln__column_of(s)->run_rows ? s->vector_width / kiln__column_of(s)->run_rows : 0;
     emit_common(e);
     emit_flag(e, kiln__vectors_are_called(e), "KILN_OUTLINED");
-    emit_flag(e, e->rows_together, "KILN_ROWS_TOGETHER");
+    emit_flag(e, e->schedule->team.whole_warps, "KILN_ROWS_TOGETHER");
     emit_flag(e, kiln__stages_in_shared_memory(s), "KILN_COPIES");
     emit_flag(e, s->evict_first_rows != 0, "KILN_POLICIES");
     emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");
@@ -110,6 +110,9 @@ void kiln__emit_definitions(const kiln__emitter *e) {
             {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->tile.ranks_per_thread},
             {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups},
             {"KILN_COMBINE_LANES", kiln__column_of(s)->tile.combine_lanes});
+    emit_flag(e, s->edges == KILN__EDGES_WRAPPED, "KILN_WRAPPED");
+    EMIT_IF(s->edges == KILN__EDGES_WRAPPED, {"KILN_KEPT_ROWS", kept_rows(e)},
+            {"KILN_GROUPS", kiln__column_of(s)->groups}, {"KILN_EXCHANGED_ROWS", kiln__column_of(s)->exchanged_rows});
     EMIT_IF(s->strategy == KILN__ROW_TILE, {"KILN_TILE_ACCESSES", KILN__TILE_ACCESSES},
             {"KILN_TILE_ELEMENTS", KILN__TILE_ELEMENTS});
     EMIT_IF(kiln__row_of(s)->invariant_inputs, {"KILN_INVARIANT_INPUTS", kiln__row_of(s)->invariant_inputs});
@@ -118,7 +121,9 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     EMIT_IF(kiln__row_of(s)->rows_in_flight, {"KILN_ROW_SPACING", kiln__row_of(s)->row_spacing});
     EMIT_IF(s->split.final_threads, {"KILN_FINAL_THREADS", s->split.final_threads},
             {"KILN_FINAL_BLOCK_THREADS", s->split.final_block_threads});
-    EMIT_IF(s->split.chunks > 1 && e->rows_in_vectors, {"KILN_PARTIAL_ACCESS", s->split.access_bytes});
+    EMIT_IF(s->split.chunks > 1 && e->rows_in_vectors, {"KILN_PARTIAL_ACCESS", s->split.access_bytes},
+            {"KILN_PUBLISHED", s->split.chunks + s->split.combines});
+    emit_flag(e, s->split.combines, "KILN_COMBINES");
     EMIT_IF(s->team.group == KILN__GROUP_GRID, {"KILN_COUNTER_BYTES", KILN__COUNTER_BYTES});
     EMIT_IF(kiln__schedule_clusters(s), {"KILN_SENDERS", kiln__cluster_senders(s)});
     EMIT_IF(kiln__schedule_clusters(s) && e->ir->phase_count > 0, {"KILN_ARRIVALS", e->ir->phase_count});

@@ -46,7 +46,6 @@ typedef struct kiln__emitter {
     bool rows_in_vectors;
     bool adds_columns;             /* to values of all rows */
     bool finish, finish_row;       /* there are outputs that have columns; that have one value per row */
-    bool rows_together;            /* rows share a warp, in which each has its lanes to the end */
     int inputs, tensors, operands; /* how many: inputs; with outputs; with positions */
     /* "in_x", "out_y"; "kiln_f16". A user's name ends each identifier that holds it. Before it stands in_, out_ or
      * scalar_, and before these may stand what is meant of the tensor: row_in_x, step0_in_x, kiln_offset_in_x. No

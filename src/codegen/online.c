@@ -60,10 +60,11 @@ static void emit_each_sum(const kiln__emitter *e,
 /* Centres as far as a thread knows them. */
 static void emit_centres(const kiln__emitter *e) {
     const char *reduced = e->rows_in_vectors ? "reduced.at[j]" : "reduced", *at = e->rows_in_vectors ? "[j]" : "";
+    const char *counter = e->schedule->edges == KILN__EDGES_WRAPPED ? reduced : "reduced";
     for (uint32_t r = 0; r < second(e)->count; r++) {
         const kiln__online online = kiln__online_of(e->ir, second(e)->at[r]);
         if (online.kind == KILN__ONLINE_DISTANCE) continue; /* its squares have the same centre */
-        kiln__write(e, "    row.v%u%s = %s;\n", online.centre, at, spell_centre(e, &online, reduced, "reduced"));
+        kiln__write(e, "    row.v%u%s = %s;\n", online.centre, at, spell_centre(e, &online, reduced, counter));
         if (e->centre[online.centre])
             kiln__write(e, "    row.c%u%s = row.v%u%s;\n", online.centre, at, online.centre, at);
     }

@@ -85,6 +85,9 @@ static void emit_shuffle(const kiln__emitter *e, uint32_t phase, const char *sta
     kiln__write(e, "        return other;\n    }\n");
 }
 
+/* Whether the rows of a vector are of several columns: of the last ones, some are there. */
+static bool is_wrapped(const kiln__emitter *e) { return e->schedule->edges == KILN__EDGES_WRAPPED; }
+
 /* "r4 = r4 + v3;". What lies outside the row contributes the identity: for an element choosing costs less than
  * branching. */
 static void emit_accumulate(const kiln__emitter *e, uint32_t reduction, bool masked) {
@@ -92,8 +95,9 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction, bool mas
     const char *value = kiln__spell_value(e, inst->args[0]);
     const char *r = kiln__spell(e, e->rows_in_vectors ? "at[j].r%u" : "r%u", reduction);
     if (kiln__op_is_arg(inst->op)) { /* a thread's columns ascend */
+        const char *more = is_wrapped(e) ? " + row.rank[j]" : e->rows_in_vectors ? "" : " + j";
         kiln__write(e, "            %s%s.take_%s(%s, col%s);\n", masked ? "if (span.has(j)) " : "", r,
-                    inst->op == KILN__OP_REDUCE_ARGMAX ? "max" : "min", value, e->rows_in_vectors ? "" : " + j");
+                    inst->op == KILN__OP_REDUCE_ARGMAX ? "max" : "min", value, more);
         return;
     }
     if (kiln__op_selects(inst->op)) {
@@ -131,8 +135,10 @@ static void emit_vector(const kiln__emitter *e, uint32_t phase, const char *name
     if (whole < list->count) kiln__emit_elements(e);
     for (uint32_t r = 0; r < list->count; r++)
         if (!kiln__find_vector_reduction(e, list->at[r], masked)) emit_accumulate(e, list->at[r], masked);
+    const bool counts = kiln__phase_counts(e, phase), each = counts && is_wrapped(e);
+    if (each) kiln__write(e, "            at[j].count += %s;\n", masked ? "span.has(j)" : "1");
     if (whole < list->count) kiln__write(e, "        }\n");
-    if (kiln__phase_counts(e, phase)) kiln__write(e, "        count += %s;\n", spell_counted(e));
+    if (counts && !each) kiln__write(e, "        count += %s;\n", spell_counted(e));
     kiln__write(e, "    }\n");
 }
 
@@ -155,7 +161,7 @@ static void emit_vectors(const kiln__emitter *e, uint32_t phase) {
 /* What the rows of a vector carry, each apart, the count of elements once: of a row that there is all ranks have
  * counted theirs, of others some have, where each rank's vectors begin elsewhere. */
 static void emit_rows(const kiln__emitter *e, uint32_t phase) {
-    const bool counts = kiln__phase_counts(e, phase);
+    const bool counts = kiln__phase_counts(e, phase) && !is_wrapped(e); /* else each row has its own */
     if (counts) kiln__write(e, "    %s count;\n", kiln__cxx_ctype(e->ir->float_type));
     kiln__write(e,
                 "    KILN_MEMBER void clear()\n    {\n%s#pragma unroll\n"

@@ -83,6 +83,8 @@ static void emit_place(const kiln__emitter *e, int o) {
         kiln__write(e, " + row.index%s * args.row_%s", run, name);
     else if (!e->flat && operand->row_stride)
         kiln__write(e, " + row.index%s * %" PRId64, run, operand->row_stride);
+    if (o < e->tensors && e->schedule->tensors[o].kind == KILN__ACCESS_WRAPPED)
+        kiln__write(e, " + row.rank[i] * KILN_KEPT_ROWS");
     kiln__write(e, "%s;\n",
                 e->schedule->edges == KILN__EDGES_MISALIGNED ? kiln__spell_row_step(e, o, "row.offset") : "");
 }
@@ -231,6 +233,7 @@ static void emit_vector_of_rows(const kiln__emitter *e) {
     if (s->edges == KILN__EDGES_MISALIGNED)
         kiln__write(e, "    int offset; /* from the block's first row to the vector's, which may be before it */\n"
                        "    kiln_u32 there; /* a bit for each row of the vector that there is */\n");
+    if (s->edges == KILN__EDGES_WRAPPED) kiln__write(e, "    int rank[KILN_VECTOR_WIDTH]; /* of each row */\n");
     if (kiln__column_of(s)->tile.rows) emit_tile_members(e);
     emit_members(e, "[KILN_RUNS]", "[KILN_VECTOR_WIDTH]");
     kiln__write(e, "    KILN_MEMBER kiln_row(const kiln_arguments &a) : args(a) {}\n};\n\n");

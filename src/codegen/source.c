@@ -280,9 +280,6 @@ static emit_kernels *kernels_of(const kiln__schedule *s) {
 }
 
 static void emit_all(kiln__emitter *e) {
-    const kiln__team *team = &e->schedule->team;
-    e->rows_together = team->group == KILN__GROUP_LANES && team->threads_per_row < 32 &&
-                       kernels_of(e->schedule) == kiln__emit_row_kernel;
     kiln__emit_header(e);
     kiln__emit_definitions(e);
     emit_device_parts(e);

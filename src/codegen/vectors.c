@@ -23,7 +23,10 @@ static bool is_moved(const kiln__emitter *e, int o) {
     return e->schedule->edges == KILN__EDGES_SHIFTED && e->schedule->tensors[o].width > 0;
 }
 
-static const char *rows_suffix(const kiln__emitter *e) { return e->rows_in_vectors ? "_rows" : ""; }
+static const char *suffix_of(const kiln__emitter *e, int o) {
+    if (e->schedule->tensors[o].kind == KILN__ACCESS_WRAPPED) return "_wrapped";
+    return e->rows_in_vectors ? "_rows" : "";
+}
 
 static void emit_crossing_fetch(const kiln__emitter *e, int o, const char *indent) {
     const char *name = e->name[o];
@@ -77,7 +80,7 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
                     kiln__spell_element_address(e, o, NULL), e->type[o]);
 }
 
-void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent) { emit_fetch(e, o, indent, rows_suffix(e)); }
+void kiln__emit_fetch(const kiln__emitter *e, int o, const char *indent) { emit_fetch(e, o, indent, suffix_of(e, o)); }
 
 void kiln__emit_fetched(const kiln__emitter *e, int o, const char *indent) {
     kiln__write(e, "%s%s %s;\n", indent, e->vector[o], e->name[o]);
@@ -145,7 +148,7 @@ void kiln__emit_put(const kiln__emitter *e, int o) {
     else if (access && is_plain(e, o))
         kiln__write(e, "        kiln_store<%d>(%s, %s);\n", access, name, kiln__spell_vector_address(e, o));
     else if (access)
-        kiln__write(e, "        kiln_put%s<%d>(%s, %s, span);\n", rows_suffix(e), access, name,
+        kiln__write(e, "        kiln_put%s<%d>(%s, %s, span);\n", suffix_of(e, o), access, name,
                     kiln__spell_vector_address(e, o));
     else
         kiln__write(e,
@@ -173,7 +176,7 @@ static void emit_shared_copy(const kiln__emitter *e, int o) {
                 "            %s *to = reinterpret_cast<%s *>(shared + %d) + slot;\n",
                 vector, vector, e->schedule->tensors[o].offset);
     if (e->schedule->tensors[o].width)
-        kiln__write(e, "            kiln_fetch%s_async<%d>(to, %s, %s);\n", rows_suffix(e),
+        kiln__write(e, "            kiln_fetch%s_async<%d>(to, %s, %s);\n", suffix_of(e, o),
                     e->schedule->tensors[o].width, kiln__spell_vector_address(e, o), spell_loaded(e, o));
     else {
         kiln__emit_fetched(e, o, "            ");

@@ -357,7 +357,7 @@ typedef struct kiln__kernel_entry {
 } kiln__kernel_entry;
 
 /* A split program's phases, its outputs with columns and those without, a kernel each. */
-#define KILN__MAX_KERNELS (KILN__MAX_PHASES + 2)
+#define KILN__MAX_KERNELS (2 * KILN__MAX_PHASES + 2)
 
 /* Everything a launch needs and nothing else: integers and one template of the kernel's argument. */
 typedef struct kiln__launch {
@@ -368,11 +368,12 @@ typedef struct kiln__launch {
     kiln__kernel_entry *kernel;
     int process;                                   /* that it was made in; a forked child is another */
     kiln__CUfunction functions[KILN__MAX_KERNELS]; /* launched one after another */
+    bool ends[KILN__MAX_KERNELS];                  /* those that have the other grid */
     int function_count;
     kiln__CUmemoryPool pool; /* of the workspace, where there is one */
     int64_t workspace_bytes;
     uint16_t workspace_offset;
-    kiln__grid grid, last_grid;               /* last: of the last of several functions */
+    kiln__grid grid, last_grid;               /* last: of functions that combine what blocks have, and the last one */
     unsigned threads, last_threads;           /* of a block, as are ... */
     unsigned shared_bytes, last_shared_bytes; /* ... those of its dynamic shared memory */
     int scalar_count;

@@ -107,10 +107,10 @@ static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *s
 
 /* One kernel; attribute: a property that the launch has, 0: none. */
 static kiln_status launch_one(const kiln__launch *launch, int k, int attribute, void *argument, kiln__CUstream stream) {
-    bool last = k > 0 && k + 1 == launch->function_count;
-    const kiln__grid grid = last ? launch->last_grid : launch->grid;
-    const unsigned threads = last ? launch->last_threads : launch->threads;
-    const unsigned shared = last ? launch->last_shared_bytes : launch->shared_bytes;
+    const bool ends = launch->ends[k];
+    const kiln__grid grid = ends ? launch->last_grid : launch->grid;
+    const unsigned threads = ends ? launch->last_threads : launch->threads;
+    const unsigned shared = ends ? launch->last_shared_bytes : launch->shared_bytes;
     const kiln__driver *driver = launch->driver;
     void *parameters[1] = {argument};
     kiln__CUresult result;
@@ -388,6 +388,7 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
         kiln__CUresult result = on->driver->LibraryGetKernel(&kernel, loaded->library, name);
         if (result) return kiln__driver_fail(on->driver, KILN_E_LOAD, result, "cuLibraryGetKernel");
         launch->functions[k] = (kiln__CUfunction)(void *)kernel;
+        launch->ends[k] = kiln__schedule_ends(&prepared->schedule, prepared->ir, k);
     }
     if (context->device_allocator.allocate) return KILN_OK;
     return open_pool(context, on->driver, on->device, &launch->pool);

@@ -87,6 +87,10 @@ int kiln__column_run(const kiln__problem *problem, int limit);
 
 /* Whether vectors of `width` rows, more than are contiguous, can be misaligned: begin where memory is aligned. */
 bool kiln__column_misaligns(const kiln__given *g, int width, const kiln__schedule *s);
+/* Whether the rows of so many ranks are whole vectors of `width`, which go on from one column into the next. */
+bool kiln__column_wraps(const kiln__given *g, int width, int ranks, const kiln__schedule *s);
+/* Whether the operand's rows that lie side by side are one array with their columns. */
+bool kiln__column_is_dense(const kiln__problem *problem, const kiln__operand *operand);
 
 /* Neighbouring threads, which have neighbouring rows. */
 int kiln__column_lanes(const kiln__schedule *s);

@@ -324,13 +324,14 @@ static int misaligned_lanes(const lister *l, int most, int width, int ranks) {
 static bool is_usual(int threads) { return threads == 256 || threads == 512; }
 
 /* Vectors of so many rows, which lie side by side or in runs, or are misaligned. */
-static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) {
+static void list_lanes_of_rows(lister *l, int width, int ranks, int begin) {
     const choices most = powers(0, 1, 256);
+    const bool misaligned = begin == KILN__BEGIN_ALIGNED;
     for (int i = 0; i < most.count; i++) {
-        const int lanes = misaligned > 0 ? misaligned_lanes(l, most.of[i], width, ranks) : most.of[i];
+        const int lanes = misaligned ? misaligned_lanes(l, most.of[i], width, ranks) : most.of[i];
         kiln__pins p = point(l, -1, 0, ranks, width);
-        p.rows_per_block = (misaligned > 0 ? lanes - 1 : lanes) * width;
-        p.misaligned = misaligned;
+        p.rows_per_block = (misaligned ? lanes - 1 : lanes) * width;
+        p.vectors_begin = begin;
         const int threads = lanes * ranks;
         if (p.rows_per_block < 1 || (threads < 32 && !l->any) || threads > KILN__MOST_THREADS) continue;
         if (l->for_orders && !is_usual(most.of[i] * ranks)) continue;
@@ -340,7 +341,17 @@ static void list_lanes_of_rows(lister *l, int width, int ranks, int misaligned) 
     }
 }
 
-/* Rows of a thread: up to as many as lie side by side, or more in several runs or misaligned. */
+/* Vectors that go on from column to column, of all rows that lie side by side. */
+static void list_wrapped(lister *l, int width, int ranks) {
+    kiln__pins p = point(l, -1, KILN__STAGING_REGISTERS, ranks, width);
+    p.rows_per_block = (int)l->problem->outer[l->problem->outer_rank - 1];
+    p.vectors_begin = KILN__BEGIN_WRAPPED;
+    p.online = one_after_another(l);
+    add_if(l, p, bytes_of(l, column_steps(l, &p), width) <= MOST_REGISTER_BYTES);
+    list_read(l, p);
+}
+
+/* Rows of a thread: up to as many as lie side by side, or more in several runs, misaligned or wrapped. */
 static void list_columns(lister *l, int ranks) {
     const int widest = l->traits->narrowest ? KILN__ACCESS_BYTES / l->traits->narrowest : 1;
     const int most = widest < 8 && l->problem->cols > 1 ? widest : 8;
@@ -351,9 +362,12 @@ static void list_columns(lister *l, int ranks) {
     s.team.threads_per_row = ranks;
     for (int i = 0; i < widths.count; i++) {
         const int width = widths.of[i], together = l->problem->outer_rank ? kiln__column_run(l->problem, width) : 1;
+        const int pinned = l->pins->vectors_begin;
         const bool misaligns = together < width && kiln__column_misaligns(l->g, width, &s);
-        const choices misaligned = whether(l->pins->misaligned, misaligns);
-        for (int j = 0; j < misaligned.count; j++) list_lanes_of_rows(l, width, ranks, misaligned.of[j]);
+        const bool wraps = together < width && kiln__column_wraps(l->g, width, ranks, &s);
+        if (pinned != KILN__BEGIN_ALIGNED) list_lanes_of_rows(l, width, ranks, KILN__BEGIN_WITH_ROWS);
+        if (misaligns || pinned == KILN__BEGIN_ALIGNED) list_lanes_of_rows(l, width, ranks, KILN__BEGIN_ALIGNED);
+        if (wraps || pinned == KILN__BEGIN_WRAPPED) list_wrapped(l, width, ranks);
     }
 }
 

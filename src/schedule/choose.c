@@ -117,7 +117,8 @@ static bool are_whole(const kiln__problem *problem, const kiln__pins *pins) {
                                  FIELD(cluster), FIELD(splits), FIELD(persistent), FIELD(group)}},
         [KILN__LAYOUT_OUTER] = {9,
                                 {FIELD(staging), FIELD(threads), FIELD(vector_width), FIELD(rows_per_block),
-                                 FIELD(cluster), FIELD(splits), FIELD(persistent), FIELD(online), FIELD(misaligned)}},
+                                 FIELD(cluster), FIELD(splits), FIELD(persistent), FIELD(online),
+                                 FIELD(vectors_begin)}},
     };
     const bool tile = problem->layout == KILN__LAYOUT_OUTER && pins->staging == KILN__STAGING_TILE;
     const int count = tile ? 2 : words[problem->layout].count;
@@ -155,7 +156,8 @@ static bool ignores(const kiln__pins *pins, const kiln__schedule *s) {
                  {pins->cluster > 1, shared_out},
                  {pins->rows_per_block > 1, s->team.rows_per_block == pins->rows_per_block},
                  {pins->online > 0, !flat},
-                 {pins->misaligned > 0, s->edges == KILN__EDGES_MISALIGNED}};
+                 {pins->vectors_begin == KILN__BEGIN_ALIGNED, s->edges == KILN__EDGES_MISALIGNED},
+                 {pins->vectors_begin == KILN__BEGIN_WRAPPED, s->edges == KILN__EDGES_WRAPPED}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].said && !words[i].had) return true;
     return false;

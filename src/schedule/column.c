@@ -135,6 +135,34 @@ bool kiln__column_misaligns(const kiln__given *g, int width, const kiln__schedul
     return true;
 }
 
+bool kiln__column_is_dense(const kiln__problem *problem, const kiln__operand *operand) {
+    const int last = problem->outer_rank - 1;
+    return operand->outer_strides[last] == 1 && operand->inner_strides[0] == problem->outer[last];
+}
+
+/* Whether an operand's columns are one array, in whole vectors wherever a rank's begin. */
+static bool may_be_wrapped(const kiln__problem *problem, const kiln__operand *operand, int vector) {
+    const int last = problem->outer_rank - 1;
+    return kiln__column_is_dense(problem, operand) && kiln__aligned_elements(operand, vector) == vector &&
+           kiln__dividing_all(last, operand->outer_strides, vector) == vector;
+}
+
+/* The vectors of all ranks' rows: 0: these are not whole ones. */
+static int64_t wrapped_vectors(const kiln__problem *problem, int ranks, int width) {
+    const int64_t elements = kiln__times(problem->outer[problem->outer_rank - 1], ranks);
+    return elements % width ? 0 : elements / width;
+}
+
+bool kiln__column_wraps(const kiln__given *g, int width, int ranks, const kiln__schedule *s) {
+    const kiln__problem *problem = g->problem;
+    const bool alike = !s->passes.ordered && !s->passes.scans && !s->passes.selects && !problem->across;
+    if (!kiln__column_is_regular(problem) || !alike || first_moved(problem, s) < 0) return false;
+    for (int o = 0; o < problem->input_count + problem->output_count; o++)
+        if (kiln__column_moves(problem, s, o) && !may_be_wrapped(problem, &problem->operands[o], width)) return false;
+    const int64_t vectors = wrapped_vectors(problem, ranks, width);
+    return vectors > 0 && vectors <= KILN__MOST_THREADS;
+}
+
 /* Whether each operand's rows are as far apart everywhere: the last launch of split columns takes them in vectors that
  * begin where no run does. */
 static bool rows_are_linear(const kiln__problem *problem) {
@@ -155,7 +183,13 @@ static bool set_vectors(const kiln__given *g, const kiln__column_facts *f, const
     const int width = point->vector_width;
     s->vector_width = s->column.run_rows = width;
     if (!kiln__is_power_of_two(width) || width > 16) return false;
-    if (point->misaligned > 0) {
+    if (point->vectors_begin == KILN__BEGIN_WRAPPED) {
+        s->edges = KILN__EDGES_WRAPPED;
+        s->column.run_rows = 1;
+        return !f->transposed && point->cluster <= 1 && point->staging != KILN__STAGING_SHARED &&
+               kiln__column_wraps(g, width, point->threads, s);
+    }
+    if (point->vectors_begin == KILN__BEGIN_ALIGNED) {
         s->edges = KILN__EDGES_MISALIGNED;
         s->column.reference = first_moved(g->problem, s);
         return kiln__column_misaligns(g, width, s) && (point->splits <= 1 || rows_are_linear(g->problem));
@@ -178,8 +212,26 @@ static void set_transpose_width(const kiln__column_facts *f, kiln__schedule *s) 
 
 /* ---- who works on them ---- */
 
+#define WRAPPED_THREADS 128 /* of a block, where a chunk has fewer */
+#define WRAPPED_BYTES 16384 /* of shared memory, in which their groups exchange values */
+
 int kiln__column_lanes(const kiln__schedule *s) {
     return s->team.rows_per_block / s->vector_width + (s->edges == KILN__EDGES_MISALIGNED);
+}
+
+/* As many groups as make a block of good size, each with a chunk; whole warps, some of whose threads have none. */
+static bool set_groups(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
+    const kiln__problem *problem = g->problem;
+    const int64_t kept = problem->outer[problem->outer_rank - 1], runs = kept ? problem->rows / kept : 0;
+    const int vectors = (int)wrapped_vectors(problem, point->threads, s->vector_width);
+    const int64_t most = kiln__greatest(kiln__least(WRAPPED_THREADS / vectors, point->splits), 1);
+    s->column.groups = (int)most;
+    s->team.threads = (int)kiln__divide_up(most * vectors, 32) * 32;
+    s->team.rows_per_block = (int)kept;
+    const int64_t threads = kiln__times(runs * kiln__divide_up(point->splits, most), s->team.threads);
+    const bool few = threads <= (int64_t)g->device->sm_count * g->device->threads_per_sm / 2;
+    s->team.min_blocks_per_sm = few; /* which wait for memory by several loads each: registers are free */
+    return point->rows_per_block == kept;
 }
 
 /* Whether so many rows are whole vectors of whole lanes. Where vectors are not misaligned, the ranks of a warp have the
@@ -201,6 +253,7 @@ static void set_team(const kiln__pins *point, kiln__schedule *s) {
 
 int kiln__column_slots(const kiln__schedule *s) {
     const int lanes = kiln__column_lanes(s);
+    if (s->edges == KILN__EDGES_WRAPPED) return s->team.threads_per_row;
     const bool warps = lanes < 32 && s->edges != KILN__EDGES_MISALIGNED && !s->column.tile.rows;
     return s->team.threads / (warps ? 32 : lanes);
 }
@@ -245,8 +298,10 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
     const int line = s->column.transpose_width ? along_columns(problem, operand, s->column.transpose_width) : 0;
     const bool in_vectors = kiln__column_moves(problem, s, o);
     int together = rows_together(problem, operand, s->column.run_rows);
-    if (s->edges == KILN__EDGES_MISALIGNED) together = in_vectors ? s->vector_width : 0;
+    if (s->edges == KILN__EDGES_MISALIGNED || (s->edges == KILN__EDGES_WRAPPED && in_vectors))
+        together = in_vectors ? s->vector_width : 0;
     access->width = (int)kiln__least(together, widest);
+    if (s->edges == KILN__EDGES_WRAPPED && in_vectors) access->kind = KILN__ACCESS_WRAPPED;
     if (line <= 1) return;
     access->kind = KILN__ACCESS_TRANSPOSED;
     access->width = line;
@@ -285,6 +340,13 @@ static bool fits_exchange(const kiln__given *g, const kiln__column_facts *f, int
            s->team.rows_per_block * (slots + cluster) * each <= KILN__COLUMN_STATIC_BYTES;
 }
 
+/* Groups exchange the values of as many rows at a time as there is room for. */
+static bool set_exchanged_rows(const kiln__given *g, const kiln__column_facts *f, kiln__schedule *s) {
+    const int64_t of_row = s->column.groups * (int64_t)s->team.threads_per_row * slot_bytes(g, f, s);
+    s->column.exchanged_rows = (int)kiln__least(s->team.rows_per_block, WRAPPED_BYTES / kiln__greatest(of_row, 1));
+    return s->column.exchanged_rows > 0;
+}
+
 static bool fits(const kiln__given *g, int64_t slab, const kiln__schedule *s) {
     const int64_t room = g->device->shared_per_block - KILN__COLUMN_STATIC_BYTES;
     if (!kiln__is_power_of_two(s->team.threads_per_row) || s->team.threads > KILN__MOST_THREADS) return false;
@@ -301,7 +363,8 @@ bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__sch
     if (!set_vectors(g, &f, point, s)) return false;
     s->team.rows_per_block = point->rows_per_block;
     s->team.threads = kiln__column_lanes(s) * point->threads;
-    if (!are_lanes(s) || s->team.threads > KILN__MOST_THREADS) return false;
+    const bool works = s->edges == KILN__EDGES_WRAPPED ? set_groups(g, point, s) : are_lanes(s);
+    if (!works || s->team.threads > KILN__MOST_THREADS) return false;
     const int64_t slab = slab_of(&f, s);
     set_staging(&f, point, slab, s);
     s->column.rank_groups = s->team.blocks_per_row;
@@ -309,5 +372,6 @@ bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__sch
     split(g, &f, point, s);
     set_batch(point, s);
     for (int o = 0; o < g->problem->input_count + g->problem->output_count; o++) set_access(g->problem, o, s);
-    return fits_exchange(g, &f, exchanged, s) && fits(g, slab, s);
+    const bool wrapped = s->edges == KILN__EDGES_WRAPPED;
+    return (wrapped ? set_exchanged_rows(g, &f, s) : fits_exchange(g, &f, exchanged, s)) && fits(g, slab, s);
 }

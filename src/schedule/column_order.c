@@ -19,6 +19,8 @@ static const struct {
 } layouts[] = {{4096, KILN__RANK_BYTES}, {1021, KILN__RANK_BYTES},    {64, KILN__RANK_BYTES},
                {13, KILN__RANK_BYTES},   {512, KILN__RANK_FEW_BYTES}, {61, KILN__RANK_FEW_BYTES}};
 #define LAYOUTS ((int)(sizeof layouts / sizeof *layouts))
+#define FEWEST 13                       /* neighbours */
+#define MOST_BYTES 8e9                  /* of all tensors, each with one run of rows */
 #define MOST_COLUMNS ((int64_t)1 << 40) /* more are as many: no memory has so many of several rows */
 
 bool kiln__neighbours_differ(const kiln__problem *problem, const kiln__operand *operand) {
@@ -36,6 +38,15 @@ static void lay_operand(int64_t columns, int64_t rows, kiln__operand *operand) {
     if (!operand->follows_rows) return;
     operand->outer_strides[0] = operand->per_element ? columns * rows : rows;
     operand->outer_strides[1] = 1;
+}
+
+/* Whether tensors of one run of so many rows are such as people have; of the fewest rows, whatever the columns. */
+static bool is_usual_layout(const kiln__problem *problem, int layout) {
+    double bytes = 0;
+    for (int o = 0; o < problem->input_count + problem->output_count; o++)
+        if (problem->operands[o].per_element) bytes += (double)kiln_type_size(problem->operands[o].type);
+    const double of_row = bytes * (double)kiln__least(problem->cols, MOST_COLUMNS);
+    return layouts[layout].neighbours <= FEWEST || of_row * (double)layouts[layout].neighbours <= MOST_BYTES;
 }
 
 /* The problem as if so many of its rows lay side by side, and each tensor were one array. */
@@ -149,6 +160,7 @@ static kiln_status find_orders(const kiln__given *g, const kiln__pins *pins, ord
     kiln__pins *points = malloc(KILN__MOST_CANDIDATES * sizeof *points);
     kiln_status status = problem && points ? KILN_OK : kiln__out_of_memory();
     for (int l = 0; l < LAYOUTS && !status; l++) {
+        if (!is_usual_layout(g->problem, l)) continue;
         kiln__given laid_out = *g;
         laid_out.problem = problem;
         lay_out(g->problem, layouts[l].neighbours, layouts[l].bytes, problem);

@@ -10,12 +10,6 @@
 #define FEW_CONFLICTS 2
 #define MOST_CARRIED 256 /* bytes that a thread carries through its columns: a quarter of its registers */
 
-/* Whether the operand's rows that lie side by side are one array with their columns. */
-static bool is_dense(const kiln__problem *problem, const kiln__operand *operand) {
-    const int last = problem->outer_rank - 1;
-    return operand->outer_strides[last] == 1 && operand->inner_strides[0] == problem->outer[last];
-}
-
 /* Whether the runs of such rows are one behind the other, too. */
 static bool is_one_array(const kiln__problem *problem, const kiln__operand *operand) {
     int64_t behind = kiln__times(problem->cols, problem->outer[problem->outer_rank - 1]);
@@ -189,7 +183,7 @@ static bool find_facts(const kiln__given *g, const kiln__column_facts *columns, 
         const kiln__operand *operand = &problem->operands[o];
         const int size = (int)kiln_type_size(operand->type);
         if (!kiln__column_moves(problem, s, o)) continue;
-        if (!is_dense(problem, operand)) return false;
+        if (!kiln__column_is_dense(problem, operand)) return false;
         f->one_array = f->one_array && is_one_array(problem, operand);
         if (!operand->output) f->widest = (int)kiln__greatest(f->widest, size);
     }

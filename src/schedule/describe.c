@@ -36,7 +36,9 @@ static void add_numbers(kiln__schedule *s) {
         int number;
     } numbers[] = {
         {rows > 1, "", " rows per block", rows},
-        {s->strategy == KILN__COLUMN && column->run_rows != s->vector_width, "runs of ", "", column->run_rows},
+        {column->groups > 1, "", " chunks per block", column->groups},
+        {s->strategy == KILN__COLUMN && column->run_rows != s->vector_width && !column->groups, "runs of ", "",
+         column->run_rows},
         {s->staging.kind == KILN__STAGING_NONE && s->batch < s->steps, "batch ", "", s->batch},
         {s->strategy == KILN__COLUMN_TILE && column->rank_groups > 1, "ranks in ", " groups", column->rank_groups},
         {s->split.chunks > 1, "splits ", "", s->split.chunks},
@@ -63,6 +65,7 @@ void kiln__schedule_describe(kiln__schedule *s) {
         {kiln__has_masks(s), "masked"},
         {s->edges == KILN__EDGES_PEELED, "peeled"},
         {s->edges == KILN__EDGES_MISALIGNED, "misaligned"},
+        {s->edges == KILN__EDGES_WRAPPED, "wrapped"},
         {s->edges == KILN__EDGES_SHIFTED, "shifted"},
         {s->passes.ordered, "ordered"},
     };

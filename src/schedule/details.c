@@ -89,8 +89,9 @@ static void place_in_shared_memory(const kiln__problem *problem, kiln__schedule 
 }
 
 /* Masks cost more than the work, and all vectors of a row but its first and last are whole. Those of a tile are pairs,
- * which have two masks. */
+ * which have two masks. Of wrapped columns the last ones alone are not. */
 static bool splits_masks(const kiln__schedule *s) {
+    if (s->edges == KILN__EDGES_WRAPPED) return true;
     return s->edges == KILN__EDGES_MASKED && s->staging.kind != KILN__STAGING_TILE;
 }
 
@@ -121,6 +122,13 @@ static int whole_runs_of(const kiln__problem *problem, const kiln__schedule *s) 
     return whole ? s->vector_width : 0;
 }
 
+/* Rows of tiles and those that go through others, or are cut, end at different times, and so do those that wait. */
+static bool has_whole_warps(const kiln__schedule *s) {
+    const bool plain = s->strategy == KILN__ROW && !kiln__row_of(s)->persistent && !kiln__row_of(s)->rows_in_flight;
+    return plain && s->team.group == KILN__GROUP_LANES && s->team.threads_per_row < 32 && s->split.chunks == 1 &&
+           !kiln__across_plan_of(s)->blocks;
+}
+
 void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     s->unroll = unroll_of(s);
     s->passes.rematerialise = rematerialises(ir, problem, s);
@@ -136,6 +144,7 @@ void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, ki
         s->column.last_chunk_batch = last_chunk_batch_of(s);
         s->column.conditional_stores = has_conditional_stores(s);
     }
+    s->team.whole_warps = has_whole_warps(s);
     set_accesses(problem, s);
     place_in_shared_memory(problem, s);
 }

@@ -35,13 +35,19 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
         return KILN__COUNTER_BYTES + 2 * schedule->team.blocks_per_row * bytes;
     if (kiln__layout_of(schedule) == KILN__LAYOUT_OUTER)
         rows = kiln__times(kiln__divide_up(rows, schedule->vector_width), schedule->vector_width);
-    return kiln__times(kiln__times(rows, schedule->split.chunks), bytes);
+    return kiln__times(kiln__times(rows, schedule->split.chunks + schedule->split.combines), bytes);
 }
 
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) {
     if (kiln__across_plan_of(schedule)->blocks) return 2;
     if (schedule->split.chunks == 1) return 1;
-    return (int)ir->phase_count + 1 - (schedule->passes.online >= 0) + schedule->split.separate_launch;
+    const int phases = (int)ir->phase_count - (schedule->passes.online >= 0);
+    if (schedule->split.combines) return 2 * phases + schedule->split.columns_last + schedule->split.separate_launch;
+    return phases + 1 + schedule->split.separate_launch;
+}
+
+bool kiln__schedule_ends(const kiln__schedule *schedule, const kiln__ir *ir, int k) {
+    return schedule->split.combines ? k % 2 == 1 : k > 0 && k + 1 == kiln__schedule_launches(schedule, ir);
 }
 
 int64_t kiln__schedule_last_shared(const kiln__schedule *schedule) {
@@ -78,7 +84,9 @@ static bool split_grid(const kiln__schedule *schedule, int64_t rows, int64_t run
     const int64_t tile = schedule->team.rows_per_block;
     if (run % tile || rows / run > 65535) run = rows;
     const int64_t across = kiln__times(kiln__divide_up(run, tile), schedule->team.blocks_per_row);
-    *grid = (kiln__grid){(unsigned)across, (unsigned)schedule->split.chunks, (unsigned)(rows / run)};
+    const int64_t groups = kiln__greatest(kiln__column_of(schedule)->groups, 1);
+    const int64_t chunks = kiln__divide_up(schedule->split.chunks, groups);
+    *grid = (kiln__grid){(unsigned)across, (unsigned)chunks, (unsigned)(rows / run)};
     return across <= 2147483647 && schedule->split.chunks <= 65535;
 }
 

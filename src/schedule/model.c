@@ -67,6 +67,7 @@ static double queue_us(const work *w) {
 static double piece_bytes(const work *w) {
     const kiln__schedule *s = w->s;
     const int widest = w->g->traits.widest ? w->g->traits.widest : 1;
+    if (s->edges == KILN__EDGES_WRAPPED) return (double)s->team.threads * s->vector_width * widest;
     if (s->strategy == KILN__COLUMN) return (double)s->team.rows_per_block * widest;
     if (s->strategy == KILN__TRANSPOSE) return (double)s->team.threads_per_row * s->vector_width * widest;
     return 0;

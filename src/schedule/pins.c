@@ -33,8 +33,9 @@ static const struct {
     {"phased", FIELD(online), -1, 0},
     {"persistent", FIELD(persistent), 1, 0},
     {"single", FIELD(persistent), -1, 0},
-    {"misaligned", FIELD(misaligned), 1, 0},
-    {"runs", FIELD(misaligned), -1, 0},
+    {"misaligned", FIELD(vectors_begin), KILN__BEGIN_ALIGNED, 0},
+    {"wrapped", FIELD(vectors_begin), KILN__BEGIN_WRAPPED, 0},
+    {"runs", FIELD(vectors_begin), KILN__BEGIN_WITH_ROWS, 0},
     {"calls", FIELD(inlining), KILN__INLINE_LIGHT, 0},
     {"outlined", FIELD(inlining), KILN__INLINE_OUTLINED, 0},
     {"loops", FIELD(inlining), KILN__INLINE_NOTHING, 0},
@@ -68,7 +69,7 @@ bool kiln__pins_has(const kiln__pins *pins, size_t field) {
 bool kiln__pins_agree(const kiln__pins *pins, const kiln__pins *point) {
     static const size_t fields[] = {FIELD(group),          FIELD(staging),    FIELD(threads),
                                     FIELD(rows_per_block), FIELD(splits),     FIELD(cluster),
-                                    FIELD(online),         FIELD(persistent), FIELD(misaligned)};
+                                    FIELD(online),         FIELD(persistent), FIELD(vectors_begin)};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         const bool same = field_of(pins, fields[i]) == field_of(point, fields[i]);
         if (kiln__pins_has(pins, fields[i]) && !same) return false;
@@ -101,7 +102,7 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
                 KILN_E_ARGUMENT,
                 "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
                 "shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, "
-                "phased, persistent, single, misaligned, runs, calls, outlined or loops, N from 1 to 4096",
+                "phased, persistent, single, misaligned, wrapped, runs, calls, outlined or loops, N from 1 to 4096",
                 (int)length, text);
         text += length;
     }

@@ -33,14 +33,21 @@ static int access_bytes_of(const kiln__schedule *s) {
     return runs ? KILN__ACCESS_BYTES : 4;
 }
 
+/* Chunks that each block of the next launch combines for itself: what one more launch takes is time enough. As the bits
+ * tell, it is for the chunks alone. */
+#define MOST_GATHERED 32
+
 /* How the launches of split rows follow one another. */
 static void choose_launches(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     const bool columns_last = problem->columns_out && !s->passes.stores;
+    const bool again = columns_last || (int)ir->phase_count - (s->passes.online >= 0) > 1; /* chunks are gone over */
     if (s->split.chunks == 1) return;
     s->split.access_bytes = access_bytes_of(s);
+    s->split.columns_last = columns_last;
+    s->split.combines = kiln__layout_of(s) == KILN__LAYOUT_OUTER && again && s->split.chunks > MOST_GATHERED;
     s->split.separate_launch = columns_last && have_row_values(problem, 0, problem->input_count) &&
                                have_row_values(problem, problem->input_count, problem->output_count);
-    if (columns_last && !s->split.separate_launch) return;
+    if (columns_last && !s->split.separate_launch && !s->split.combines) return;
     s->split.final_threads = final_threads_of(ir, s);
     s->split.final_block_threads = (int)kiln__greatest(s->split.final_threads, 128);
 }

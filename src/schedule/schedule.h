@@ -34,7 +34,9 @@ typedef struct kiln__team {
     int threads_per_row;   /* pointwise: threads; transpose: those along the last dimension */
     int rows_per_block;    /* pointwise, transpose: 1 */
     int blocks_per_row;    /* that run together: of a cluster or a grid; else 1 */
-    int min_blocks_per_sm; /* blocks that a multiprocessor must have registers for; 0, 1: at least this one */
+    int min_blocks_per_sm; /* blocks that a multiprocessor must have registers for; 0: the compiler has as few registers
+                            * as let most threads run, if need be by waiting for each load before the next */
+    bool whole_warps;      /* rows that share a warp have its lanes to the end, which all exchange at once */
 } kiln__team;
 
 typedef enum kiln__staging_kind {
@@ -60,15 +62,18 @@ typedef enum kiln__edges {
                          * the first threads; any_shape: where a launch's strides allow vectors */
     KILN__EDGES_MISALIGNED, /* column: a rank's vectors begin where memory is aligned, before its columns; a lane more
                              */
-    KILN__EDGES_SHIFTED /* pointwise: vectors begin where the first output's memory is aligned, which the kernel finds
-                         * out; tensors that begin elsewhere are shifted into place */
+    KILN__EDGES_WRAPPED, /* column: vectors go on from a column's rows into the next column's: the rows of all ranks are
+                          * one array */
+    KILN__EDGES_SHIFTED  /* pointwise: vectors begin where the first output's memory is aligned, which the kernel finds
+                          * out; tensors that begin elsewhere are shifted into place */
 } kiln__edges;
 
 typedef enum kiln__access_kind {
-    KILN__ACCESS_PLAIN,     /* each access, of so many contiguous elements, has an address of its own */
-    KILN__ACCESS_CROSSING,  /* pointwise: a vector's elements are in at most two runs, whose places are found once */
-    KILN__ACCESS_TRANSPOSED /* transpose: an input whose vectors are along the other dimension; column: an output whose
-                             * accesses are along the columns */
+    KILN__ACCESS_PLAIN,      /* each access, of so many contiguous elements, has an address of its own */
+    KILN__ACCESS_CROSSING,   /* pointwise: a vector's elements are in at most two runs, whose places are found once */
+    KILN__ACCESS_TRANSPOSED, /* transpose: an input whose vectors are along the other dimension; column: an output whose
+                              * accesses are along the columns */
+    KILN__ACCESS_WRAPPED     /* column: a vector is of the rows of one column, and of the next */
 } kiln__access_kind;
 
 /* Of a tile's copy through registers, what a thread has under way at once: accesses, or elements of rows that are
@@ -132,9 +137,12 @@ typedef struct kiln__split {
     bool dependent;       /* each launch begins while the one before ends, and waits for it in the kernel */
     bool separate_launch; /* one value per row is stored in a launch after that of the columns: it may take the place of
                            * an input that blocks read there */
-    int final_threads; /* the last launch stores one value per row: threads that share the chunks of a row, column: of a
-                        * vector of rows; 0: it stores columns, by the blocks of all chunks */
-    int final_block_threads; /* per block of that launch */
+    bool columns_last; /* the last launch, but for a separate one, goes over the columns, by the blocks of all chunks */
+    bool combines; /* column: a launch behind that of a phase combines what its chunks come to, once for all blocks that
+                    * need it; else each of them does */
+    int final_threads; /* of such launches, and of the last one where it stores one value per row: threads that share
+                        * the chunks of a row, column: of a vector of rows; 0: there is none */
+    int final_block_threads; /* per block of those launches */
     int access_bytes; /* column: per access of a run's partial results of 4 bytes in the workspace; 4: each alone */
 } kiln__split;
 
@@ -217,6 +225,8 @@ typedef struct kiln__column_schedule {
     kiln__column_tile_plan tile;
     bool conditional_stores; /* stores ask whether all rows of a run are there */
     int reference;           /* misaligned: the tensor whose strides tell where vectors begin, in all tensors alike */
+    int groups;              /* wrapped: of a block, each of which has all ranks of a chunk; else 0 ... */
+    int exchanged_rows;      /* ... and how many rows' values their ranks exchange at a time */
 } kiln__column_schedule;
 
 typedef struct kiln__transpose_schedule {
@@ -300,6 +310,13 @@ static inline int kiln__elements_of_access(kiln_type type) { return KILN__ACCESS
  * over: steps are unrolled all the same. */
 #define KILN__LEAST_STEP_BYTES 16
 
+/* Where a thread's vectors of rows that lie side by side begin. */
+typedef enum kiln__vectors_begin {
+    KILN__BEGIN_WITH_ROWS = -1, /* with a block's rows, in runs of them */
+    KILN__BEGIN_ALIGNED = 1,    /* where memory is aligned, before a column's rows: misaligned */
+    KILN__BEGIN_WRAPPED         /* one behind the other, whatever column their rows are of */
+} kiln__vectors_begin;
+
 /* What a caller pins of a schedule, for tests and tuning; 0 or -1: as the model has it. */
 typedef struct kiln__pins {
     int group, staging; /* -1, or a kiln__group, a kiln__staging_kind */
@@ -309,11 +326,11 @@ typedef struct kiln__pins {
     int steps;          /* flat alone: vectors per thread */
     int batch;          /* stream alone: vectors in flight per thread */
     int splits;
-    int cluster;    /* blocks per row */
-    int online;     /* 1: phases together where possible, -1: one after another */
-    int persistent; /* 1: yes, -1: a group for each row */
-    int inlining;   /* at least this kiln__inlining */
-    int misaligned; /* columns: 1: vectors begin where memory is aligned, -1: with a block's rows, in runs of them */
+    int cluster;       /* blocks per row */
+    int online;        /* 1: phases together where possible, -1: one after another */
+    int persistent;    /* 1: yes, -1: a group for each row */
+    int inlining;      /* at least this kiln__inlining */
+    int vectors_begin; /* columns: a kiln__vectors_begin */
 } kiln__pins;
 
 /* Nothing is pinned. */
@@ -328,8 +345,8 @@ kiln__pins kiln__pins_complete(const kiln__pins *pins, const kiln__pins *others)
 
 /* Parses "block 256, shared, vector 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
  * shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent,
- * single, misaligned, runs, calls, outlined, loops. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the word it does
- * not know. */
+ * single, misaligned, wrapped, runs, calls, outlined, loops. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the
+ * word it does not know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
 /* Writes them in these words; a buffer of KILN__PINS_SIZE bytes. */
@@ -437,6 +454,8 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
 
 /* How many launches a run takes: one for each pass over split rows. */
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir);
+/* Whether launch number k, of several, has the grid that follows. */
+bool kiln__schedule_ends(const kiln__schedule *schedule, const kiln__ir *ir, int k);
 /* Dynamic shared memory of a block of the last of several launches: one that adds up values of all rows has none. */
 int64_t kiln__schedule_last_shared(const kiln__schedule *schedule);
 
@@ -450,7 +469,8 @@ typedef struct kiln__grid {
     unsigned x, y, z;
 } kiln__grid;
 bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t run, kiln__grid *grid);
-/* The same of the last of several launches, where it is another: how many threads its blocks have. */
+/* The same of launches that combine chunks or add up blocks; of the last of several, where it does neither, that of the
+ * others: how many threads their blocks have. */
 unsigned kiln__schedule_last_grid(const kiln__schedule *schedule, const kiln__problem *problem, kiln__grid *grid);
 /* How many rows of kiln__schedule_rows are contiguous. */
 int64_t kiln__schedule_run(const kiln__schedule *schedule, const kiln__problem *problem);

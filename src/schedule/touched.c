@@ -49,6 +49,8 @@ static element first_of(const kiln__problem *p, const kiln__schedule *s, int thr
     switch (kiln__layout_of(s)) {
     case KILN__LAYOUT_INNER: return (element){thread / beside, (int64_t)(thread % beside) * width};
     case KILN__LAYOUT_OUTER: {
+        const int64_t place = (int64_t)thread * width, kept = s->team.rows_per_block;
+        if (s->edges == KILN__EDGES_WRAPPED) return (element){place % kept, place / kept};
         const int lanes = kiln__column_lanes(s);
         return (element){(int64_t)(thread % lanes) * width, thread / lanes};
     }

@@ -28,7 +28,7 @@ static int wanted_points = 32;
 
 static kiln__pins point;
 static bool refused; /* the last time that a schedule was asked for */
-static bool misaligned;
+static bool misaligned, wrapped;
 
 kiln_status __wrap_kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count);
 kiln_status __wrap_kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln__ranked **out, int *count) {
@@ -44,6 +44,7 @@ kiln_status __wrap_kiln__rank(const kiln__given *g, const kiln__pins *pins, kiln
 static kiln_status see(kiln_status status, int attempt, const kiln__schedule *s) {
     refused = status == KILN_E_UNSUPPORTED && attempt == 0;
     if (!status) misaligned = s->edges == KILN__EDGES_MISALIGNED;
+    if (!status) wrapped = s->edges == KILN__EDGES_WRAPPED;
     return status;
 }
 
@@ -112,7 +113,7 @@ static void fail_trial(const trial *t, const char *why) {
     char pins[KILN__PINS_SIZE];
     kiln__pins_write(&point, pins);
     fail_msg("%s over %s of %s, '%s'%s, seed %llu: %s", t->program, t->axes, t->tensors, pins,
-             point.misaligned > 0 ? " misaligned" : "", (unsigned long long)t->seed, why);
+             point.vectors_begin > 0 ? " misaligned" : "", (unsigned long long)t->seed, why);
 }
 
 /* Gaps byte for byte. */
@@ -176,7 +177,10 @@ static const program scaled = {"y = x * v + max(x)", .v = true};
 static const program dot = {"s = sum(x * w) + v", .w = true, .v = true, .reduces = true};
 static const program logsumexp = {"s = logsumexp(x)", .reduces = true};
 static const program sum = {"s = sum(x)", .reduces = true};
-static const program *const programs[] = {&rms_norm, &layer_norm, &softmax, &scaled, &dot, &logsumexp, &sum};
+static const program first = {"s = f32(argmax(x))", .reduces = true};
+static const program spread = {"y = (x - mean(x)) / std(x) + index(-2) * 0.125", .reduces = false};
+static const program *const programs[] = {&rms_norm, &layer_norm, &softmax, &scaled, &dot,
+                                          &sum,      &logsumexp,  &first,   &spread};
 
 typedef enum runs { ONE_RUN, TWO_RUNS, APART } runs;
 
@@ -219,7 +223,7 @@ static bool run_point(const shape *s) {
 
 static void pin(const char *pins, bool misaligned_vectors) {
     assert_int_equal(kiln__pins_parse(pins, &point), KILN_OK);
-    point.misaligned = misaligned_vectors ? 1 : -1;
+    point.vectors_begin = misaligned_vectors ? KILN__BEGIN_ALIGNED : KILN__BEGIN_WITH_ROWS;
     if (!point.cluster) point.cluster = 1;
     if (!point.splits) point.splits = 1;
 }
@@ -290,12 +294,12 @@ static void draw_point(int width) {
     static const int stagings[] = {KILN__STAGING_REGISTERS, KILN__STAGING_SHARED, KILN__STAGING_NONE,
                                    KILN__STAGING_NONE};
     point = KILN__PINS_NONE;
-    point.misaligned = draw(4) ? 1 : -1;
+    point.vectors_begin = draw(4) ? KILN__BEGIN_ALIGNED : KILN__BEGIN_WITH_ROWS;
     point.staging = DRAW_OF(stagings);
     point.threads = 1 << draw(8);
     point.vector_width = width;
     const int lanes = DRAW_OF(lanes_of);
-    point.rows_per_block = (lanes > 1 && point.misaligned > 0 ? lanes - 1 : lanes) * width;
+    point.rows_per_block = (lanes > 1 && point.vectors_begin > 0 ? lanes - 1 : lanes) * width;
     if (draw(16) == 0) point.rows_per_block += 1 + draw(width);
     point.online = draw(2) ? 1 : -1;
     point.splits = point.staging == KILN__STAGING_NONE ? DRAW_OF(splits) : 1;
@@ -329,6 +333,78 @@ static void points_that_are_drawn_give_what_the_reference_gives(void **state) {
     assert_true(built_misaligned > wanted_points / 2);
 }
 
+/* ---- vectors that go on from column to column ---- */
+
+/* A kernel for each number of neighbours. */
+static bool run_wrapped(const shape *s) {
+    trial t = {.seed = (uint64_t)s->run};
+    point.vectors_begin = KILN__BEGIN_WRAPPED;
+    point.rows_per_block = s->run;
+    bind(s, s->run, &t);
+    const bool built = run_trial(&t);
+    if (built) assert_true(wrapped);
+    return built;
+}
+
+/* A block of one chunk and of several; rows that exchange at once, and by and by; the last columns of few ranks. */
+static void wrapped_vectors_give_what_the_reference_gives(void **state) {
+    static const struct {
+        shape shape;
+        const char *pins;
+    } cases[] = {
+        {{&sum, "f16", "f32", ONE_RUN, 5000, 7}, "threads 64, stream, vector 8, splits 16"},
+        {{&sum, "f32", "f32", ONE_RUN, 333, 3}, "threads 16, stream, vector 4, splits 1"},
+        {{&layer_norm, "f16", "f16", ONE_RUN, 700, 77}, "threads 32, stream, vector 8, splits 7, online"},
+        {{&layer_norm, "bf16", "f32", ONE_RUN, 90, 121}, "threads 16, registers, vector 4, splits 1"},
+        {{&first, "f16", "f32", ONE_RUN, 4001, 5}, "threads 32, stream, vector 8, splits 25"},
+        {{&spread, "f16", "f16", ONE_RUN, 1025, 13}, "threads 32, stream, vector 8, splits 4, online"},
+        {{&scaled, "f32", "f32", TWO_RUNS, 64, 11}, "threads 8, stream, vector 4, splits 2"},
+        {{&dot, "bf16", "f32", APART, 96, 9}, "threads 16, stream, vector 8, splits 2"},
+        {{&softmax, "f16", "f32", TWO_RUNS, 40, 15}, "threads 8, registers, vector 8, splits 1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        pin(cases[i].pins, false);
+        if (!run_wrapped(&cases[i].shape)) fail_msg("'%s' is none", cases[i].pins);
+    }
+}
+
+/* Rows of ranks that are no whole vectors, or whose runs begin between them; more than a block has threads for; gaps.
+ */
+static void other_vectors_are_not_wrapped(void **state) {
+    static const struct {
+        shape shape;
+        const char *pins;
+    } cases[] = {
+        {{&sum, "f16", "f32", ONE_RUN, 500, 7}, "threads 4, stream, vector 8"},
+        {{&sum, "f16", "f32", TWO_RUNS, 501, 7}, "threads 64, stream, vector 8"},
+        {{&sum, "f16", "f32", ONE_RUN, 500, 129}, "threads 64, stream, vector 8"},
+        {{&sum, "f16", "f32", ONE_RUN, 500, 7}, "threads 64, shared, vector 8"},
+        {{&sum, "f16", "f32", ONE_RUN, 500, 7}, "threads 64, registers, vector 8, cluster 2"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        pin(cases[i].pins, false);
+        if (run_wrapped(&cases[i].shape)) fail_msg("'%s' is a schedule", cases[i].pins);
+    }
+}
+
+static void wrapped_points_that_are_drawn_give_what_the_reference_gives(void **state) {
+    static const int widths[] = {2, 4, 8, 8};
+    int built = 0;
+    (void)state;
+    for (int i = 0; i < 40 * wanted_points && built < wanted_points; i++) {
+        const int width = DRAW_OF(widths);
+        draw_point(width);
+        point.cluster = 1;
+        if (point.staging == KILN__STAGING_SHARED) point.staging = KILN__STAGING_NONE;
+        shape s = draw_shape(width);
+        s.run = 2 + draw(width * 1024 / point.threads < 150 ? width * 1024 / point.threads : 150);
+        built += run_wrapped(&s);
+    }
+    assert_int_equal(built, wanted_points);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1) wanted_points = atoi(argv[1]);
     if (argc > 2) random_state = (uint32_t)strtoul(argv[2], NULL, 10);
@@ -339,6 +415,9 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(few_lanes_may_be_misaligned),
                                        cmocka_unit_test(other_lanes_are_refused),
                                        cmocka_unit_test(split_columns_of_runs_that_are_apart_are_not_misaligned),
-                                       cmocka_unit_test(points_that_are_drawn_give_what_the_reference_gives)};
+                                       cmocka_unit_test(points_that_are_drawn_give_what_the_reference_gives),
+                                       cmocka_unit_test(wrapped_vectors_give_what_the_reference_gives),
+                                       cmocka_unit_test(other_vectors_are_not_wrapped),
+                                       cmocka_unit_test(wrapped_points_that_are_drawn_give_what_the_reference_gives)};
     return cmocka_run_group_tests_name("points of columns", tests, open_packed_device, close_packed_device);
 }

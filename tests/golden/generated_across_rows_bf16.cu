@@ -45,8 +45,8 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_g;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_load<8>(in_x, row.in_x + col);
-        kiln_load<8>(in_g, row.in_g + col);
+        kiln_load<4>(in_x, row.in_x + col);
+        kiln_load<4>(in_g, row.in_g + col);
     }
 };
 

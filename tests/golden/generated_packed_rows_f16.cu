@@ -68,8 +68,7 @@ struct kiln_staged {
     }
 };
 
-[kernel_sources/stream.cuh]
-[kernel_sources/staging_none.cuh]
+[kernel_sources/staging_registers.cuh]
 
 struct kiln_state0 {
     static constexpr bool ordered = false;

@@ -182,7 +182,7 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_stored stored = {phase0};
     staging.each_vector(row, stored);
     const kiln_phase0 partial = kiln_all_reduce(phase0, row);
-    if (kiln_rank() == 0) kiln_publish(row, partial);
+    if (kiln_rank() == 0) kiln_publish(row, partial, row.chunk);
 }
 
 extern "C" __global__ void __launch_bounds__(KILN_FINAL_BLOCK_THREADS) kiln_kernel1(const __grid_constant__ kiln_arguments args)

@@ -47,7 +47,17 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
     IMPLIES(tile, s->team.threads * (kiln__column_of(s)->tile.rows ? kiln__column_of(s)->tile.ranks_per_thread : 1) >=
                       s->team.threads_per_row); /* its rows in several passes */
     IMPLIES(tile, (int64_t)s->team.rows_per_block * s->team.threads_per_row >= s->team.threads);
-    IMPLIES(!tile && !kiln__row_of(s)->rows_in_flight,
+    const bool wrapped = s->edges == KILN__EDGES_WRAPPED;
+    RULE((kiln__column_of(s)->groups > 0) == wrapped);
+    if (wrapped) {
+        const int64_t elements = (int64_t)s->team.threads_per_row * s->team.rows_per_block;
+        const int64_t vectors = elements / s->vector_width * kiln__column_of(s)->groups;
+        RULE(outer && !tile && !s->passes.ordered && kiln__column_of(s)->run_rows == 1 && s->team.blocks_per_row == 1);
+        RULE(elements % s->vector_width == 0 && vectors <= s->team.threads && s->team.threads < vectors + 32);
+        RULE(kiln__column_of(s)->groups <= s->split.chunks || s->split.chunks == 1);
+        RULE(kiln__column_of(s)->exchanged_rows >= 1 && kiln__column_of(s)->exchanged_rows <= s->team.rows_per_block);
+    }
+    IMPLIES(!tile && !kiln__row_of(s)->rows_in_flight && !wrapped,
             rows_of_threads * s->team.threads_per_row == (int64_t)s->team.threads * s->team.blocks_per_row);
     /* Half of the row at least stays with those who go through several rows, but for a whole grid. */
     IMPLIES(kiln__row_of(s)->persistent && s->team.group != KILN__GROUP_GRID, 2 * s->staging.steps >= s->steps);
@@ -235,6 +245,9 @@ static const char *exchange_fault(const kiln__prepared *prepared) {
             mixed |= kiln__reduction_values(ir->insts[i].op) > 0 &&
                      (ir->insts[i].type == KILN__F64 || ir->insts[i].type == KILN__I64);
         RULE((mixed ? padded : bytes) * slots * s->team.rows_per_block <= 49152);
+    } else if (s->edges == KILN__EDGES_WRAPPED) {
+        RULE(bytes * kiln__column_of(s)->groups * s->team.threads_per_row * kiln__column_of(s)->exchanged_rows <=
+             49152);
     } else if (s->team.group == KILN__GROUP_COLUMNS &&
                s->team.blocks_per_row == 1) { /* warps, or ranks of many lanes */
         const int lanes = s->team.threads / s->team.threads_per_row;
@@ -269,7 +282,9 @@ const char *launch_fault(const kiln__prepared *prepared) {
         bool flat = kiln__layout_of(s) == KILN__LAYOUT_FLAT;
         int64_t each = flat ? s->team.threads * s->steps * s->vector_width : s->team.rows_per_block;
         int64_t apart = kiln__row_of(s)->rows_in_flight ? kiln__row_of(s)->row_spacing : 1;
-        wide blocks = (wide)kiln__divide_up(rows, each * apart) * apart * s->split.chunks * s->team.blocks_per_row;
+        const int groups = kiln__column_of(s)->groups ? kiln__column_of(s)->groups : 1;
+        const int64_t chunks = kiln__divide_up(s->split.chunks, groups);
+        wide blocks = (wide)kiln__divide_up(rows, each * apart) * apart * chunks * s->team.blocks_per_row;
         const int64_t most = kiln__across_plan_of(s)->blocks;
         if (s->team.group == KILN__GROUP_GRID) blocks = p->rows ? s->team.blocks_per_row : 0;
         if (p->across) blocks = blocks < 1 ? 1 : blocks < most ? blocks : most;
@@ -277,8 +292,7 @@ const char *launch_fault(const kiln__prepared *prepared) {
              grid.x % (unsigned)s->team.blocks_per_row == 0);
         RULE((wide)grid.x * grid.y * grid.z >= blocks);
         IMPLIES(grid.y, (wide)grid.x * (grid.y - 1) < blocks);
-        IMPLIES(s->split.chunks > 1 && kiln__layout_of(s) == KILN__LAYOUT_OUTER && rows,
-                grid.y == (unsigned)s->split.chunks);
+        IMPLIES(s->split.chunks > 1 && kiln__layout_of(s) == KILN__LAYOUT_OUTER && rows, grid.y == (unsigned)chunks);
         IMPLIES(kiln__layout_of(s) != KILN__LAYOUT_OUTER || s->split.chunks == 1, grid.z == 1);
         RULE(workspace >= 0);
         IMPLIES(p->rows, (workspace > 0) == kiln__schedule_exchanges(s));

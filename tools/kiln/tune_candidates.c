@@ -88,7 +88,7 @@ static bool holds_for_all_rows(const lister *l, const sibling *siblings, const k
 static void leave_rows_open(kiln__pins *pins) {
     pins->vector_width = 0;
     pins->rows_per_block = 0;
-    pins->misaligned = 0;
+    pins->vectors_begin = 0;
 }
 
 static bool is_new(const lister *l, const char *text) {

@@ -35,6 +35,7 @@
 
 #define MOST_TAKEN 256
 #define ROUNDS 7
+#define HOPELESS 16 /* times as long as the copy: measured once */
 
 typedef struct given {
     const char *problems, *cache_dir, *points;
@@ -297,6 +298,18 @@ static kiln_status describe_task(const given *g, const task *t) {
     return status;
 }
 
+/* Of the candidate, run 0, twice and of the copy, run 1. */
+static kiln_status time_runs(const bench_clock *clock, bench_run runs[2], double us[3]) {
+    kiln_status status = bench_clock_time(clock, runs, 2, 1);
+    const bool hopeless = runs[0].time.median > HOPELESS * runs[1].time.median;
+    if (!status && !hopeless) status = bench_clock_time(clock, runs, 2, ROUNDS);
+    us[0] = runs[0].time.median;
+    us[2] = runs[1].time.median;
+    if (!status && !hopeless) status = bench_clock_time(clock, runs, 2, ROUNDS);
+    us[1] = runs[0].time.median;
+    return status;
+}
+
 /* Only what the cache has: nothing is compiled here. */
 static kiln_status time_candidate(const given *g, device_state *state, const task *t, int i, int64_t moved) {
     kiln_context *context = NULL;
@@ -322,11 +335,7 @@ static kiln_status time_candidate(const given *g, device_state *state, const tas
     const bool same =
         !status && !strcmp(info.schedule, prepared.schedule.text); /* else it spilled, and another was taken */
     double us[3] = {0};
-    if (same) status = bench_clock_time(&state->clock, runs, 2, ROUNDS);
-    us[0] = runs[0].time.median;
-    us[2] = runs[1].time.median;
-    if (same && !status) status = bench_clock_time(&state->clock, runs, 2, ROUNDS);
-    us[1] = runs[0].time.median;
+    if (same) status = time_runs(&state->clock, runs, us);
     if (same && !status)
         print_point(g, t, i, &prepared, &info, state->name, us);
     else if (status != KILN_E_WOULD_COMPILE)

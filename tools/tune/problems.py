@@ -100,7 +100,7 @@ ORDERS = [
 # What is drawn where nothing else is said: of all tensors together, of rows, and of rows that lie side by side.
 BYTES, COLUMNS_OF_ROWS, COLUMNS_OF_NEIGHBOURS = 200e6, (24, 200000), (3, 20000)
 LAYOUTS = {"row": 60, "column": 24, "point": 12, "transpose": 4, "across": 0, "block": 0, "totals": 0, "tall": 0,
-           "order": 0}  # of a hundred
+           "odd": 0, "order": 0}  # of a hundred
 
 
 def tensors_of(spec, kind, shape, reduced):
@@ -135,8 +135,8 @@ def shape_of(r, where, elements, columns, of_neighbours):
         rows = max(1, elements // cols)
         inner = min(rows, draw_size(r, 3, 100000))
         return ([cols, rows], [0]) if r.random() < 0.3 else ([max(1, rows // inner), cols, inner], [1])
-    if where == "tall":
-        kept = draw_size(r, 2, 400)
+    if where in ("tall", "odd"):
+        kept = draw_size(r, 2, 400) | (where == "odd")
         return [max(1, elements // kept), kept], [0]
     inner = draw_size(r, 24, 100000)
     return [max(1, elements // inner), inner], [1]
@@ -158,7 +158,7 @@ def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHB
     weights = [LAYOUTS[name] for name in layouts]
     where = r.choices(layouts, weights if any(weights) else None)[0]
     family, program, spec = r.choice(
-        {"row": ROWS, "column": COLUMNS, "tall": COLUMNS, "across": ACROSS, "block": BLOCKS, "totals": TOTALS,
+        {"row": ROWS, "column": COLUMNS, "tall": COLUMNS, "odd": COLUMNS, "across": ACROSS, "block": BLOCKS, "totals": TOTALS,
          "order": ORDERS}.get(where, POINTS))
     kind = r.choices(["bf16", "f16", "f32", "f64"], [45, 22, 30, 3])[0]
     each = sum(type_size(k) * (sizes[0] > 1) for _, k, sizes in tensors_of(spec, kind, [2], [] if "=r" not in spec else []))

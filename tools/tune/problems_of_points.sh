@@ -53,3 +53,7 @@ draw 15090 --layouts column --count 300 --seed 27112752
 draw 15390 --layouts across --columns 64 16384 --count 40 --seed 27112753
 draw 15430 --layouts totals --columns 64 16384 --count 80 --seed 27112754
 draw 15510 --layouts block --columns 128 16384 --count 60 --seed 27112755
+draw 16000 --layouts odd --count 90 --seed 28112931
+draw 16090 --layouts odd --megabytes 12 --count 30 --seed 28112932
+draw 16120 --layouts column tall --count 50 --seed 28112933
+draw 16170 --layouts column tall --megabytes 12 --count 14 --seed 28112934

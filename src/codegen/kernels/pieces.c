@@ -20,7 +20,7 @@ void kiln__emit_kernel_head(const kiln__emitter *e, uint32_t number, const char 
                 "\nextern \"C\" __global__ void %s__launch_bounds__(%s%s) " KILN__KERNEL_NAME
                 "%s(const __grid_constant__ kiln_arguments args)\n{\n",
                 kiln__schedule_clusters(e->schedule) ? "__cluster_dims__(KILN_BLOCKS_PER_ROW, 1, 1) " : "", bounds,
-                least > 1 ? kiln__spell(e, ", %d", least) : "", number ? kiln__spell(e, "%u", number) : "");
+                least > 0 ? kiln__spell(e, ", %d", least) : "", number ? kiln__spell(e, "%u", number) : "");
     if (number ? e->schedule->split.dependent : e->programmatic) kiln__write(e, "    kiln_launch_wait();\n");
     kiln__emit_launch_dependents(e, number);
 }
