@@ -57,8 +57,8 @@ KILN_DEVICE void kiln_place_at(kiln_row &row, kiln_i64 first, int stride) {
 #endif
 }
 /* Blocks of split rows are a grid of tiles of neighbouring rows, chunks of columns and runs of neighbours. The last
- * chunk, which may take longest, comes first. `back`: in the opposite order, as what a launch before read last is
- * still near. */
+ * chunk, which may take longest, comes first. `back`: chunks and runs in the opposite order, as what a launch before
+ * read last is still near; then the last chunk comes last, too. */
 KILN_DEVICE int kiln_chunk(bool back) {
     const kiln_u32 y = back ? gridDim.y - 1 - blockIdx.y : blockIdx.y;
     return KILN_SPLITS > 1 ? (int)(y ? y : gridDim.y) - 1 : 0;

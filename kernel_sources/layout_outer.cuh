@@ -23,10 +23,11 @@ KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
     const kiln_index first = KILN_SPLITS > 1 ? row.chunk * KILN_CHUNK : 0;
 #ifdef KILN_WRAPPED
     return first + step * KILN_THREADS_PER_ROW; /* the first rank's */
-#endif
+#else
     if (KILN_ORDERED) return first + kiln_rank() * (kiln_index)KILN_STEPS + step;
     return first + (step / KILN_TRANSPOSE_WIDTH * KILN_THREADS_PER_ROW + kiln_rank()) * KILN_TRANSPOSE_WIDTH +
            step % KILN_TRANSPOSE_WIDTH;
+#endif
 }
 
 #define KILN_ALL_INSIDE ((kiln_i64)KILN_CHUNK * KILN_SPLITS == KILN_COLS)
@@ -37,11 +38,16 @@ KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index col, kiln_index) {
 /* All chunks but the last are whole. */
 KILN_DEVICE bool kiln_is_whole(const kiln_row &row) { return KILN_ALL_INSIDE || row.chunk < KILN_SPLITS - 1; }
 
-/* Steps of the last chunk whose columns there are for all ranks. */
+/* Steps of the last chunk whose columns there are for all ranks; where a rank's columns are neighbours, the last ranks
+ * may have none. */
+#if KILN_ORDERED
+#define KILN_LAST_CHUNK_STEPS 0
+#else
 #define KILN_LAST_CHUNK_STEPS \
     ((kiln_index)((KILN_COLS - (kiln_i64)(KILN_SPLITS - 1) * KILN_CHUNK) / \
                   (KILN_THREADS_PER_ROW * KILN_TRANSPOSE_WIDTH)) * \
      KILN_TRANSPOSE_WIDTH)
+#endif
 
 /* Which rows of a vector there are. What is read where nothing is stored may be anything that can be read. */
 #ifdef KILN_WRAPPED

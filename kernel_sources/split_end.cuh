@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The last launch of split rows, where it stores one value per row: KILN_FINAL_THREADS threads of a block share the
- * chunks of a row, or of a vector of rows. */
+/* The launches of split rows that combine what chunks come to, or store one value per row: KILN_FINAL_THREADS threads
+ * of a block share the chunks of a row, or of a vector of rows. */
 
 KILN_DEVICE kiln_i64 kiln_final_index() {
     return kiln_block() * (KILN_FINAL_BLOCK_THREADS / KILN_FINAL_THREADS) + threadIdx.x / KILN_FINAL_THREADS;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Split rows that lie side by side: each phase is a launch of its own, and partial results pass from one to the next
- * through the workspace, those of one chunk side by side like the rows. */
+/* Split rows that lie side by side: each phase is a launch of its own, as may be the combination of its chunks, and
+ * partial results pass from one to the next through the workspace, those of one chunk side by side like the rows. */
 
 /* Those of a chunk begin at a multiple of a vector; those of chunk number KILN_SPLITS, where there is one, are all
  * chunks' together. */
@@ -145,11 +145,14 @@ template <class Phase> KILN_EXCHANGE Phase kiln_combined(const kiln_row &row) {
     typename Phase::state all[KILN_VECTOR_WIDTH];
     const kiln_span span(row, 0, 0);
 #pragma unroll
+    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) all[j].clear();
+#pragma unroll
     for (int run = 0; run < KILN_RUNS; ++run) {
         kiln_states<typename Phase::state> states;
         states.load(kiln_partials<Phase>(row, KILN_SPLITS) + row.index[run], span, run);
 #pragma unroll
-        for (int j = 0; j < KILN_RUN_ROWS; ++j) all[run * KILN_RUN_ROWS + j] = states.at[j];
+        for (int j = 0; j < KILN_RUN_ROWS; ++j)
+            if (span.reads(run * KILN_RUN_ROWS + j)) all[run * KILN_RUN_ROWS + j] = states.at[j];
     }
     return kiln_of_rows<Phase>(all);
 }

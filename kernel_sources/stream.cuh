@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Vectors that stay nowhere: every pass reads them again, KILN_BATCH in flight at a time. KILN_WHOLE_STEPS are inside
- * for all ranks, of split rows in all chunks but the last, which has KILN_LAST_CHUNK_BATCH in flight. */
+ * for all ranks, of split rows in all chunks but the last, whose last ones have KILN_LAST_CHUNK_BATCH in flight. */
 
 #ifndef KILN_ROW_STEPS
 #define KILN_ROW_STEPS(row) KILN_STEPS
 #endif
 
-/* What a vector has of its row; inside: all that there is. */
+/* What a vector has of its row. INSIDE: it is known while compiling that all of it is there for all ranks. */
 template <bool INSIDE> KILN_DEVICE kiln_span kiln_span_at(const kiln_row &row, kiln_index col, kiln_index step) {
 #ifdef KILN_WRAPPED
     return kiln_span(row, col, step, INSIDE);
@@ -36,14 +36,14 @@ struct kiln_stream {
                 body.vector(row, staged[k], col, kiln_span_at<WHOLE>(row, col, step + k));
         }
     }
-    /* What of the last chunk is not inside for all ranks. */
-    template <class Body>
-    static KILN_MEMBER void each_of_last_chunk(const kiln_row &row, kiln_index first, Body &body) {
+    /* One after another. */
+    template <bool WHOLE, class Body>
+    static KILN_MEMBER void each_single(const kiln_row &row, kiln_index first, Body &body) {
 #pragma unroll 1
         for (kiln_index step = first; step < KILN_STEPS; step += KILN_LAST_CHUNK_BATCH) {
             kiln_staged staged[KILN_LAST_CHUNK_BATCH];
-            load<false>(row, step, staged);
-            each_loaded<false>(row, step, staged, body);
+            load<WHOLE>(row, step, staged);
+            each_loaded<WHOLE>(row, step, staged, body);
         }
     }
     /* The vectors from step number `first` on: batches that are inside for all ranks ask for no column. What is known
@@ -61,9 +61,9 @@ struct kiln_stream {
                 each_loaded<true>(row, first, staged, body);
             }
         if constexpr (all)
-            if (!kiln_is_whole(row)) return each_of_last_chunk(row, first, body);
+            if (!kiln_is_whole(row)) return each_single<false>(row, first, body);
 #ifdef KILN_WRAPPED
-        if constexpr (whole < KILN_STEPS) each_of_last_chunk(row, first, body);
+        if constexpr (whole < KILN_STEPS) each_single<all>(row, first, body);
 #else
         if constexpr (whole < KILN_STEPS)
             for (kiln_index step = whole > 0 ? whole : first; step < KILN_ROW_STEPS(row); step += KILN_BATCH) {

@@ -362,12 +362,12 @@ static void list_columns(lister *l, int ranks) {
     s.team.threads_per_row = ranks;
     for (int i = 0; i < widths.count; i++) {
         const int width = widths.of[i], together = l->problem->outer_rank ? kiln__column_run(l->problem, width) : 1;
-        const int pinned = l->pins->vectors_begin;
-        const bool misaligns = together < width && kiln__column_misaligns(l->g, width, &s);
-        const bool wraps = together < width && kiln__column_wraps(l->g, width, ranks, &s);
-        if (pinned != KILN__BEGIN_ALIGNED) list_lanes_of_rows(l, width, ranks, KILN__BEGIN_WITH_ROWS);
-        if (misaligns || pinned == KILN__BEGIN_ALIGNED) list_lanes_of_rows(l, width, ranks, KILN__BEGIN_ALIGNED);
-        if (wraps || pinned == KILN__BEGIN_WRAPPED) list_wrapped(l, width, ranks);
+        const bool pinned = l->pins->vectors_begin != 0;
+        const bool misaligns = (together < width || pinned) && kiln__column_misaligns(l->g, width, &s);
+        const bool wraps = (together < width || pinned) && kiln__column_wraps(l->g, width, ranks, &s);
+        list_lanes_of_rows(l, width, ranks, KILN__BEGIN_WITH_ROWS);
+        if (misaligns) list_lanes_of_rows(l, width, ranks, KILN__BEGIN_ALIGNED);
+        if (wraps) list_wrapped(l, width, ranks);
     }
 }
 

@@ -186,7 +186,8 @@ static bool set_vectors(const kiln__given *g, const kiln__column_facts *f, const
     if (point->vectors_begin == KILN__BEGIN_WRAPPED) {
         s->edges = KILN__EDGES_WRAPPED;
         s->column.run_rows = 1;
-        return !f->transposed && point->cluster <= 1 && point->staging != KILN__STAGING_SHARED &&
+        return !f->transposed && point->rows_per_block == g->problem->outer[g->problem->outer_rank - 1] &&
+               point->cluster <= 1 && point->staging != KILN__STAGING_SHARED &&
                kiln__column_wraps(g, width, point->threads, s);
     }
     if (point->vectors_begin == KILN__BEGIN_ALIGNED) {
@@ -219,19 +220,20 @@ int kiln__column_lanes(const kiln__schedule *s) {
     return s->team.rows_per_block / s->vector_width + (s->edges == KILN__EDGES_MISALIGNED);
 }
 
-/* As many groups as make a block of good size, each with a chunk; whole warps, some of whose threads have none. */
-static bool set_groups(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
-    const kiln__problem *problem = g->problem;
-    const int64_t kept = problem->outer[problem->outer_rank - 1], runs = kept ? problem->rows / kept : 0;
-    const int vectors = (int)wrapped_vectors(problem, point->threads, s->vector_width);
-    const int64_t most = kiln__greatest(kiln__least(WRAPPED_THREADS / vectors, point->splits), 1);
-    s->column.groups = (int)most;
-    s->team.threads = (int)kiln__divide_up(most * vectors, 32) * 32;
-    s->team.rows_per_block = (int)kept;
-    const int64_t threads = kiln__times(runs * kiln__divide_up(point->splits, most), s->team.threads);
-    const bool few = threads <= (int64_t)g->device->sm_count * g->device->threads_per_sm / 2;
-    s->team.min_blocks_per_sm = few; /* which wait for memory by several loads each: registers are free */
-    return point->rows_per_block == kept;
+/* As many groups as make a block of good size, each with a chunk, and the same number in all blocks but the last; whole
+ * warps, some of whose threads have none. */
+static void set_groups(int vectors, kiln__schedule *s) {
+    const int64_t fit = kiln__greatest(WRAPPED_THREADS / vectors, 1), blocks = kiln__divide_up(s->split.chunks, fit);
+    s->column.groups = (int)kiln__divide_up(s->split.chunks, blocks);
+    s->team.threads = (int)kiln__divide_up((int64_t)s->column.groups * vectors, 32) * 32;
+}
+
+/* Where few threads run, any minimum keeps ptxas from waiting for each load before the next, as it does to stay at 32
+ * registers; where many do, more registers leave fewer of them. Told by the chunks alone, as rows are arguments. */
+static void set_registers(const kiln__given *g, kiln__schedule *s) {
+    const kiln__device typical = kiln__device_typical(g->device->arch);
+    const int64_t threads = kiln__times(kiln__divide_up(s->split.chunks, s->column.groups), s->team.threads);
+    s->team.min_blocks_per_sm = threads <= (int64_t)typical.sm_count * typical.threads_per_sm / 2 ? 1 : 0;
 }
 
 /* Whether so many rows are whole vectors of whole lanes. Where vectors are not misaligned, the ranks of a warp have the
@@ -362,16 +364,19 @@ bool kiln__column_build(const kiln__given *g, const kiln__pins *point, kiln__sch
     set_transpose_width(&f, s);
     if (!set_vectors(g, &f, point, s)) return false;
     s->team.rows_per_block = point->rows_per_block;
+    const bool wrapped = s->edges == KILN__EDGES_WRAPPED;
     s->team.threads = kiln__column_lanes(s) * point->threads;
-    const bool works = s->edges == KILN__EDGES_WRAPPED ? set_groups(g, point, s) : are_lanes(s);
-    if (!works || s->team.threads > KILN__MOST_THREADS) return false;
+    if (!wrapped && (!are_lanes(s) || s->team.threads > KILN__MOST_THREADS)) return false;
     const int64_t slab = slab_of(&f, s);
     set_staging(&f, point, slab, s);
     s->column.rank_groups = s->team.blocks_per_row;
     s->team.threads_per_row *= s->team.blocks_per_row;
     split(g, &f, point, s);
+    if (wrapped) {
+        set_groups((int)wrapped_vectors(g->problem, point->threads, s->vector_width), s);
+        set_registers(g, s);
+    }
     set_batch(point, s);
     for (int o = 0; o < g->problem->input_count + g->problem->output_count; o++) set_access(g->problem, o, s);
-    const bool wrapped = s->edges == KILN__EDGES_WRAPPED;
     return (wrapped ? set_exchanged_rows(g, &f, s) : fits_exchange(g, &f, exchanged, s)) && fits(g, slab, s);
 }

@@ -122,7 +122,8 @@ static int whole_runs_of(const kiln__problem *problem, const kiln__schedule *s) 
     return whole ? s->vector_width : 0;
 }
 
-/* Rows of tiles and those that go through others, or are cut, end at different times, and so do those that wait. */
+/* Kernels whose threads all reach each exchange: in others some rows of a warp have ended, or go through more rows than
+ * their neighbours. */
 static bool has_whole_warps(const kiln__schedule *s) {
     const bool plain = s->strategy == KILN__ROW && !kiln__row_of(s)->persistent && !kiln__row_of(s)->rows_in_flight;
     return plain && s->team.group == KILN__GROUP_LANES && s->team.threads_per_row < 32 && s->split.chunks == 1 &&

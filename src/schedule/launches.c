@@ -46,6 +46,8 @@ int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) 
     return phases + 1 + schedule->split.separate_launch;
 }
 
+/* Passes over the columns and combinations alternate; a launch without columns, or a separate one, is the last of an
+ * even number. */
 bool kiln__schedule_ends(const kiln__schedule *schedule, const kiln__ir *ir, int k) {
     return schedule->split.combines ? k % 2 == 1 : k > 0 && k + 1 == kiln__schedule_launches(schedule, ir);
 }

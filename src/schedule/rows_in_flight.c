@@ -56,6 +56,7 @@ static bool fit(const kiln__given *g, int bytes, int64_t registers, kiln__schedu
     while (s->team.min_blocks_per_sm > 1 &&
            s->team.min_blocks_per_sm * (held + exchanged + KILN__RESERVED_BYTES) > device->shared_per_sm)
         s->team.min_blocks_per_sm--;
+    if (s->team.min_blocks_per_sm == 1) s->team.min_blocks_per_sm = 0; /* of one block, the compiler may think better */
     return true;
 }
 

@@ -33,8 +33,8 @@ static int access_bytes_of(const kiln__schedule *s) {
     return runs ? KILN__ACCESS_BYTES : 4;
 }
 
-/* Chunks that each block of the next launch combines for itself: what one more launch takes is time enough. As the bits
- * tell, it is for the chunks alone. */
+/* Up to so many chunks each block of the next launch combines them for itself, in less time than one more launch takes.
+ * The number of chunks alone decides, as it changes a result's last bits. */
 #define MOST_GATHERED 32
 
 /* How the launches of split rows follow one another. */

@@ -452,9 +452,10 @@ bool kiln__schedule_exchanges(const kiln__schedule *schedule);
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir); /* by a block for each row */
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows);
 
-/* How many launches a run takes: one for each pass over split rows. */
+/* How many launches a run takes: one for each pass over split rows, and for each combination of their chunks. */
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir);
-/* Whether launch number k, of several, has the grid that follows. */
+/* Whether launch number k, of several, combines chunks, adds up blocks or stores one value per row: its grid is that of
+ * kiln__schedule_last_grid. */
 bool kiln__schedule_ends(const kiln__schedule *schedule, const kiln__ir *ir, int k);
 /* Dynamic shared memory of a block of the last of several launches: one that adds up values of all rows has none. */
 int64_t kiln__schedule_last_shared(const kiln__schedule *schedule);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of rows that are split into chunks, a block for each: one for each phase and one for the outputs. The end of
- * a launch is the barrier that all blocks reach. */
+/* Kernels of rows that are split into chunks, a block for each: one for each phase, maybe one that combines its chunks,
+ * and one for the outputs. The end of a launch is the barrier that all blocks reach. */
 #include "codegen/kernels/kernels.h"
 
-/* Where a launch's threads work; ends: on the last launch's one value per row; passes: so many before have gone over
- * the columns. */
+/* Where a launch's threads work; ends: on rows' values, by those who share their chunks; passes: so many before have
+ * gone over the columns. */
 static const char *spell_place(const kiln__emitter *e, bool ends, int passes) {
     if (e->rows_in_vectors && ends)
         return "    kiln_row row(args);\n    kiln_place_at(row, kiln_final_index() * KILN_VECTOR_WIDTH, "
