@@ -7,6 +7,10 @@ template <class First, class Second> struct kiln_together_rows {
     struct state { /* of one row */
         typename First::state first;
         typename Second::state second;
+        KILN_MEMBER void clear() {
+            first.clear();
+            second.clear();
+        }
     };
 #if KILN_SPLITS > 1
     static constexpr int before = First::before;
