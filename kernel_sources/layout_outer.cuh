@@ -6,8 +6,8 @@
  * rank's columns are a multiple of the vector apart, so that all of them begin alike: its vectors start where memory is
  * aligned, up to KILN_VECTOR_WIDTH - 1 rows before those of other ranks.
  *
- * KILN_WRAPPED: columns are one array of KILN_KEPT_ROWS rows each, and so are those of all ranks: a thread's vector
- * goes on from one rank's rows into the next one's. */
+ * KILN_WRAPPED: columns are one array of KILN_KEPT_ROWS rows each. At each step the rows of all ranks' columns are a
+ * part of it, of which each thread has a vector: it may go on from one rank's rows into the next one's. */
 
 #define KILN_ENDS 0 /* no column is unlike the others */
 

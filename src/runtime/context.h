@@ -356,8 +356,11 @@ typedef struct kiln__kernel_entry {
     atomic_bool captured;  /* into a graph, which may launch it at any time: it stays loaded */
 } kiln__kernel_entry;
 
-/* A split program's phases, its outputs with columns and those without, a kernel each. */
-#define KILN__MAX_KERNELS (2 * KILN__MAX_PHASES + 2)
+/* One of the kernels that are launched one after another. */
+typedef struct kiln__stage {
+    kiln__CUfunction function;
+    bool ends; /* it combines what blocks have, or stores one value per row: by the last grid */
+} kiln__stage;
 
 /* Everything a launch needs and nothing else: integers and one template of the kernel's argument. */
 typedef struct kiln__launch {
@@ -366,14 +369,13 @@ typedef struct kiln__launch {
     kiln__usage *usage;          /* the program's */
     const kiln__driver *driver;
     kiln__kernel_entry *kernel;
-    int process;                                   /* that it was made in; a forked child is another */
-    kiln__CUfunction functions[KILN__MAX_KERNELS]; /* launched one after another */
-    bool ends[KILN__MAX_KERNELS];                  /* those that have the other grid */
-    int function_count;
+    int process; /* that it was made in; a forked child is another */
+    int stage_count;
+    kiln__stage *stages;     /* behind the arguments */
     kiln__CUmemoryPool pool; /* of the workspace, where there is one */
     int64_t workspace_bytes;
     uint16_t workspace_offset;
-    kiln__grid grid, last_grid;               /* last: of functions that combine what blocks have, and the last one */
+    kiln__grid grid, last_grid;               /* last: of stages that end */
     unsigned threads, last_threads;           /* of a block, as are ... */
     unsigned shared_bytes, last_shared_bytes; /* ... those of its dynamic shared memory */
     int scalar_count;

@@ -31,11 +31,17 @@ static void set_scalars(const kiln__ir *ir, kiln__launch *launch) {
     }
 }
 
+/* The arguments' size is a multiple of 8, so that the stages behind them are aligned. */
+static size_t bytes_of(int argument_size, int stages) {
+    return sizeof(kiln__launch) + (size_t)argument_size + (size_t)stages * sizeof(kiln__stage);
+}
+
 kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *tensors, const kiln__prepared *prepared,
                                 const kiln__driver *driver, kiln__kernel_entry *kernel, kiln__launch **out) {
     const kiln__problem *p = &prepared->problem;
     const kiln__arguments *arguments = &prepared->arguments;
-    kiln__launch *launch = kiln__host_allocate(program->context, sizeof *launch + (size_t)arguments->size);
+    const int stages = kiln__schedule_launches(&prepared->schedule, prepared->ir);
+    kiln__launch *launch = kiln__host_allocate(program->context, bytes_of(arguments->size, stages));
     if (!launch) return kiln__out_of_memory();
     launch->context = program->context;
     launch->program = program;
@@ -44,8 +50,9 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
     launch->driver = driver;
     launch->kernel = kernel;
     launch->process = kiln__process();
-    launch->functions[0] = (kiln__CUfunction)(void *)kernel->loaded.kernel;
-    launch->function_count = 1;
+    launch->stage_count = stages;
+    launch->stages = (kiln__stage *)((unsigned char *)launch + sizeof *launch + (size_t)arguments->size);
+    launch->stages[0].function = (kiln__CUfunction)(void *)kernel->loaded.kernel;
     launch->threads = (unsigned)prepared->schedule.team.threads;
     launch->shared_bytes = (unsigned)prepared->schedule.staging.bytes;
     launch->last_shared_bytes = (unsigned)kiln__schedule_last_shared(&prepared->schedule);
@@ -86,7 +93,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
 
 void kiln__launch_free(kiln__launch *launch) {
     if (launch) kiln__awaited_release(launch->awaited);
-    if (launch) kiln__host_release(launch->context, launch, sizeof *launch + (size_t)launch->argument_size);
+    if (launch) kiln__host_release(launch->context, launch, bytes_of(launch->argument_size, launch->stage_count));
 }
 
 static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *scalar) {
@@ -107,7 +114,7 @@ static void put_scalar(unsigned char *to, kiln__ctype type, const kiln_scalar *s
 
 /* One kernel; attribute: a property that the launch has, 0: none. */
 static kiln_status launch_one(const kiln__launch *launch, int k, int attribute, void *argument, kiln__CUstream stream) {
-    const bool ends = launch->ends[k];
+    const bool ends = launch->stages[k].ends;
     const kiln__grid grid = ends ? launch->last_grid : launch->grid;
     const unsigned threads = ends ? launch->last_threads : launch->threads;
     const unsigned shared = ends ? launch->last_shared_bytes : launch->shared_bytes;
@@ -117,9 +124,9 @@ static kiln_status launch_one(const kiln__launch *launch, int k, int attribute, 
     if (attribute) {
         kiln__CUlaunchAttribute on = {.id = attribute, .value.on = 1};
         const kiln__CUlaunchConfig config = {grid.x, grid.y, grid.z, threads, 1, 1, shared, stream, &on, 1};
-        result = driver->LaunchKernelEx(&config, launch->functions[k], parameters, NULL);
+        result = driver->LaunchKernelEx(&config, launch->stages[k].function, parameters, NULL);
     } else {
-        result = driver->LaunchKernel(launch->functions[k], grid.x, grid.y, grid.z, threads, 1, 1, shared, stream,
+        result = driver->LaunchKernel(launch->stages[k].function, grid.x, grid.y, grid.z, threads, 1, 1, shared, stream,
                                       parameters, NULL);
     }
     if (!result) return KILN_OK;
@@ -128,7 +135,7 @@ static kiln_status launch_one(const kiln__launch *launch, int k, int attribute, 
 
 static kiln_status launch_all(const kiln__launch *launch, void *argument, kiln__CUstream stream) {
     kiln_status status = launch_one(launch, 0, launch->first_attribute, argument, stream);
-    for (int k = 1; !status && k < launch->function_count; k++)
+    for (int k = 1; !status && k < launch->stage_count; k++)
         status = launch_one(launch, k, launch->later_attribute, argument, stream);
     return status;
 }
@@ -351,9 +358,9 @@ static kiln_status limit_grid(const kiln__schedule *s, const target *on, kiln__l
     if (!launch->grid.x || (!kiln__row_of(s)->persistent && !kiln__schedule_clusters(s))) return KILN_OK;
     if (kiln__schedule_clusters(s)) {
         call = "cuOccupancyMaxActiveClusters";
-        result = on->driver->OccupancyMaxActiveClusters(&groups, launch->functions[0], &config);
+        result = on->driver->OccupancyMaxActiveClusters(&groups, launch->stages[0].function, &config);
     } else {
-        result = on->driver->OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch->functions[0],
+        result = on->driver->OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch->stages[0].function,
                                                                        (int)launch->threads, launch->shared_bytes);
     }
     if (result) return kiln__driver_fail(on->driver, KILN_E_LOAD, result, call);
@@ -380,15 +387,14 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
     launch->cooperative = prepared->schedule.team.group == KILN__GROUP_GRID;
     launch->later_attribute = prepared->schedule.split.dependent ? early : 0;
     launch->workspace_bytes = kiln__schedule_workspace(&prepared->schedule, prepared->ir, prepared->problem.rows);
-    launch->function_count = kiln__schedule_launches(&prepared->schedule, prepared->ir);
-    for (int k = 1; k < launch->function_count; k++) {
+    for (int k = 1; k < launch->stage_count; k++) {
         char name[32];
         kiln__CUkernel kernel;
         snprintf(name, sizeof name, KILN__KERNEL_NAME "%d", k);
         kiln__CUresult result = on->driver->LibraryGetKernel(&kernel, loaded->library, name);
         if (result) return kiln__driver_fail(on->driver, KILN_E_LOAD, result, "cuLibraryGetKernel");
-        launch->functions[k] = (kiln__CUfunction)(void *)kernel;
-        launch->ends[k] = kiln__schedule_ends(&prepared->schedule, prepared->ir, k);
+        launch->stages[k].function = (kiln__CUfunction)(void *)kernel;
+        launch->stages[k].ends = kiln__schedule_ends(&prepared->schedule, prepared->ir, k);
     }
     if (context->device_allocator.allocate) return KILN_OK;
     return open_pool(context, on->driver, on->device, &launch->pool);

@@ -9,7 +9,7 @@
 #define MOST_REGISTER_BYTES 256   /* of a thread's vectors: a quarter of its registers */
 #define MOST_SHARED_STEPS 32      /* of a thread's vectors in shared memory: more threads could have them */
 #define LEAST_CHUNK_STEPS 2       /* of a thread, where a row is cut into chunks */
-#define MOST_CHUNKS 1024          /* each block of the next launch reads the results of all */
+#define MOST_CHUNKS 1024          /* the next launch reads the results of all */
 #define MOST_TILE_ROWS 2048       /* rows that a tile has at once */
 #define LEAST_SHARING_THREADS 128 /* of each of several blocks that share rows: they wait for one another */
 

@@ -63,7 +63,7 @@ static int64_t whole_steps_of(const kiln__problem *problem, const kiln__schedule
     return s->passes.ordered ? 0 : problem->cols / (s->team.threads_per_row * line) * line;
 }
 
-/* The last chunk asks for columns, which takes registers that its vectors then lack. */
+/* The last steps of the last chunk ask for columns, which takes registers that their vectors then lack. */
 static int last_chunk_batch_of(const kiln__schedule *s) {
     return kiln__column_of(s)->transpose_width > 1 ? s->batch : 1;
 }

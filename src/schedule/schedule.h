@@ -221,7 +221,7 @@ typedef struct kiln__column_schedule {
     int rank_groups;      /* groups of ranks whose values are combined one after the other, as blocks' are */
     int64_t whole_steps;  /* steps inside for all ranks, for which columns are not asked; split: of all chunks but the
                            * last ... */
-    int last_chunk_batch; /* ... which has so many vectors under way */
+    int last_chunk_batch; /* ... whose last steps have so many vectors under way */
     kiln__column_tile_plan tile;
     bool conditional_stores; /* stores ask whether all rows of a run are there */
     int reference;           /* misaligned: the tensor whose strides tell where vectors begin, in all tensors alike */

@@ -265,7 +265,7 @@ const char *launch_fault(const kiln__prepared *prepared) {
     int64_t workspace = kiln__schedule_workspace(s, prepared->ir, p->rows);
     int launches = kiln__schedule_launches(s, prepared->ir);
     kiln__grid grid = {0, 0, 0};
-    RULE(launches >= 1 && launches <= KILN__MAX_KERNELS);
+    RULE(launches >= 1 && launches <= 2 * KILN__MAX_PHASES + 2);
     RULE((kiln__across_plan_of(s)->blocks > 0) == p->across);
     IMPLIES(s->split.chunks == 1, launches == (p->across ? 2 : 1));
     const int64_t rows = kiln__schedule_rows(s, p);
