@@ -305,13 +305,13 @@ static bool all_have_one(const kiln__given *g, const kiln__pins *pins, int threa
 }
 
 /* Few columns are chosen of by lanes, of several rows in a block: twice as many as are chosen, as far as a warp has
- * them, and most of their places taken. */
+ * them, and all of their places taken. */
 static bool lanes_suit(const kiln__given *g, const kiln__pins *pins, int lanes, int width) {
     const int64_t cols = g->problem->cols, chosen = kiln__least(cols, most_chosen(g->ir));
     const int64_t places = kiln__divide_up(cols, lanes * width) * lanes * width;
     if ((2 * chosen > lanes && lanes < 32) || chosen > lanes || !all_have_one(g, pins, lanes, width)) return false;
     const bool free = width > 1 && width != pins->vector_width;
-    return cols <= (int64_t)LANE_ELEMENTS * lanes && (!free || 4 * places <= 5 * cols);
+    return cols <= (int64_t)LANE_ELEMENTS * lanes && (!free || places == cols);
 }
 
 static int add_lanes(const kiln__given *g, const kiln__pins *pins, int widest, kiln__pins *out) {
