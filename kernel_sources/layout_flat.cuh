@@ -60,39 +60,6 @@ struct kiln_span {
     KILN_MEMBER bool readable() const { return (!KILN_BEGINS_EARLY || low == 0) && high == KILN_VECTOR_WIDTH; }
 };
 
-#ifdef KILN_SHIFTED
-/* The vector at col of a tensor that lies as the array does, but may begin at any element of an access. */
-template <int W, class T>
-KILN_DEVICE void kiln_fetch_moved(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, const T *p, const kiln_row &row,
-                                  kiln_index col, const kiln_span &span) {
-    const int skip = kiln_skip<W>(p + col);
-    const bool inside = skip == 0 || (col >= skip && col + KILN_VECTOR_WIDTH + W - skip <= row.args.elements);
-    if constexpr (sizeof(T) * W >= 4) {
-        if (span.readable() && inside) {
-            if (skip == 0)
-                kiln_load<W>(vector, p + col);
-            else
-                kiln_load_shifted<W>(vector, p + col, skip);
-            return;
-        }
-    }
-#pragma unroll
-    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) vector.set(j, span.has(j) ? p[col + j] : T());
-}
-
-template <int W, class T>
-KILN_DEVICE void kiln_put_moved(const kiln_vector<T, KILN_VECTOR_WIDTH> &vector, T *p, kiln_index col,
-                                const kiln_span &span) {
-    if (span.whole() && kiln_skip<W>(p + col) == 0) {
-        kiln_store<W>(vector, p + col);
-        return;
-    }
-#pragma unroll
-    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j)
-        if (span.has(j)) p[col + j] = vector.get(j);
-}
-#endif
-
 /* A vector that crosses runs: element by element, or as many in one access as every run is a multiple of. */
 template <int V, class T>
 KILN_DEVICE void kiln_fetch_crossing(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, const T *p, const kiln_crossing &cross,

@@ -129,6 +129,7 @@ struct kiln_span {
 #endif
     static constexpr bool always_whole = !KILN_MASKED;
     KILN_MEMBER bool whole() const { return !KILN_MASKED || (low == 0 && high == KILN_VECTOR_WIDTH); }
+    KILN_MEMBER bool readable() const { return whole(); }
     KILN_MEMBER bool has(int j) const { return !KILN_MASKED || (low <= j && j < high); }
 };
 

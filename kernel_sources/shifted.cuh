@@ -46,3 +46,32 @@ KILN_DEVICE void kiln_join(kiln_vector<T, N> &vector, const kiln_vector<T, N> (&
     for (int i = 0; i < 2 * words; ++i) word[i] = reinterpret_cast<const kiln_u32 *>(halves + i / words)[i % words];
     kiln_take_shifted<words / 2>(vector, word, skip * (int)sizeof(T));
 }
+
+/* The vector at col of what ends at `end`, and lies as vectors do but may begin at any element of an access. At both
+ * ends, where there may be nothing to be read, element by element. */
+template <int W, class T, int N, class I, class Span>
+KILN_DEVICE void kiln_fetch_moved(kiln_vector<T, N> &vector, const T *p, I col, kiln_i64 end, const Span &span) {
+    const int skip = kiln_skip<W>(p + col);
+    if constexpr (sizeof(T) * W >= 4) {
+        if (span.readable() && (skip == 0 || (col >= skip && col + N + W - skip <= end))) {
+            if (skip == 0)
+                kiln_load<W>(vector, p + col);
+            else
+                kiln_load_shifted<W>(vector, p + col, skip);
+            return;
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < N; ++j) vector.set(j, span.has(j) ? p[col + j] : T());
+}
+
+template <int W, class T, int N, class I, class Span>
+KILN_DEVICE void kiln_put_moved(const kiln_vector<T, N> &vector, T *p, I col, const Span &span) {
+    if (span.whole() && kiln_skip<W>(p + col) == 0) {
+        kiln_store<W>(vector, p + col);
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+        if (span.has(j)) p[col + j] = vector.get(j);
+}

@@ -165,10 +165,17 @@ const char *kiln__spell_run_step(const kiln__emitter *e, int o) {
     return kiln__spell(e, " + j * row.args.stride%d_%s", last, e->name[o]);
 }
 
+/* Whether all elements of a vector of the flat array are in one run of the last dimension. */
+static bool vectors_are_in_runs(const kiln__emitter *e) {
+    const kiln__problem *p = e->problem;
+    if (e->schedule->strategy == KILN__TRANSPOSE) return true;
+    return e->flat && e->schedule->edges != KILN__EDGES_SHIFTED && p->outer_rank > 1 && !p->pitch &&
+           p->outer[p->outer_rank - 1] % e->schedule->vector_width == 0;
+}
+
 const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column) {
     const bool given = column != NULL;
-    const bool near =
-        !column && e->schedule->strategy == KILN__TRANSPOSE && kiln__has_offset(e, o); /* in the same run */
+    const bool near = !column && kiln__has_offset(e, o) && vectors_are_in_runs(e);
     if (!column) column = e->rows_in_vectors || near ? "col" : "(col + j)";
     if (!given && e->schedule->edges == KILN__EDGES_WRAPPED && !is_wrapped(e, o)) column = "(col + row.rank[j])";
     if (near) return kiln__spell(e, "%s%s", spell_address(e, o, column), kiln__spell_run_step(e, o));

@@ -55,8 +55,7 @@ void kiln__emit_block_states(const kiln__emitter *e) {
     }
 }
 
-/* Marks the values of elements that a value is made of, up to those of blocks. */
-static void mark_elements(const kiln__emitter *e, uint32_t value, bool *marked) {
+void kiln__mark_elements(const kiln__emitter *e, uint32_t value, bool *marked) {
     memset(marked, 0, e->ir->count * sizeof *marked);
     marked[value] = true;
     for (uint32_t i = value + 1; i-- > 0;) {
@@ -89,7 +88,7 @@ static void emit_reduction(const kiln__emitter *e, uint32_t i, bool *marked) {
     const kiln__inst reduction = reduction_of(&e->ir->insts[i]);
     const char *r = kiln__spell(e, "block%u.r", i);
     const int lanes = (int)e->ir->insts[i].domain / e->schedule->vector_width;
-    mark_elements(e, reduction.args[0], marked);
+    kiln__mark_elements(e, reduction.args[0], marked);
     kiln__emit_shared_numbers(e, marked);
     kiln__write(e, "        kiln_block%u block%u = {%s};\n%s        for (int j = 0; j < %s; ++j) {\n", i, i,
                 kiln__spell_identity(e, &reduction), kiln__unrolled(e), e->width);

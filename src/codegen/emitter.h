@@ -31,6 +31,7 @@ typedef struct kiln__emitter {
     bool *folded;       /* per instruction: exp(u - v) in one step from u, by what is prepared of v */
     bool *centre;       /* per instruction: such a v */
     bool *needed;       /* per instruction: scratch of one function */
+    bool *sines;        /* per instruction: stands before the loop that is written, for all elements of the vector */
     bool *exact;        /* per needed instruction: what is under 2^-126 beside 1 is not to become 0 */
     kiln__inst_list *reductions; /* of each phase */
     bool *scans;                 /* of each pass, per phase: its loop needs scans of that phase */
@@ -235,10 +236,19 @@ bool kiln__emit_finish_row(const kiln__emitter *e);
 void kiln__emit_block_states(const kiln__emitter *e);
 /* Before the loop over a vector's elements: the needed values of the block that they are in. */
 void kiln__emit_block_values(const kiln__emitter *e);
+/* Marks the values of elements that a value is made of, up to those of blocks. */
+void kiln__mark_elements(const kiln__emitter *e, uint32_t value, bool *marked);
 /* Before it, too: what the needed random numbers of the vector's elements share. */
 void kiln__emit_shared_numbers(const kiln__emitter *e, const bool *which);
 /* Of element j: definitions of those that elements have; keeps: also into what later passes load. */
 void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool keeps, const char *in);
+
+/* ---- sines.c ---- */
+
+/* Before the loop over a vector's elements: the needed sines, where they are taken of all elements at once; they stand
+ * for their definitions until the end. */
+void kiln__emit_sines(const kiln__emitter *e);
+void kiln__end_sines(const kiln__emitter *e);
 
 /* ---- online.c, phases.c ---- */
 

@@ -45,7 +45,7 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__CTYPES] = {
     [KILN__OP_EXP] = ALL("kiln_exp(%s)"), [KILN__OP_EXP2] = LIBM("exp2"), [KILN__OP_EXPM1] = LIBM("expm1"),
     [KILN__OP_LOG] = LIBM("log"), [KILN__OP_LOG2] = LIBM("log2"), [KILN__OP_LOG1P] = LIBM("log1p"),
     [KILN__OP_LOG10] = LIBM("log10"), [KILN__OP_SQRT] = LIBM("sqrt"), [KILN__OP_RSQRT] = LIBM("rsqrt"),
-    [KILN__OP_CBRT] = LIBM("cbrt"), [KILN__OP_SIN] = LIBM("sin"), [KILN__OP_COS] = LIBM("cos"),
+    [KILN__OP_CBRT] = LIBM("cbrt"), [KILN__OP_SIN] = ALL("kiln_sin(%s)"), [KILN__OP_COS] = ALL("kiln_cos(%s)"),
     [KILN__OP_TAN] = LIBM("tan"), [KILN__OP_ASIN] = LIBM("asin"), [KILN__OP_ACOS] = LIBM("acos"),
     [KILN__OP_ATAN] = LIBM("atan"), [KILN__OP_SINH] = LIBM("sinh"), [KILN__OP_COSH] = LIBM("cosh"),
     [KILN__OP_TANH] = LIBM("tanh"), [KILN__OP_ASINH] = LIBM("asinh"), [KILN__OP_ACOSH] = LIBM("acosh"),
@@ -125,11 +125,19 @@ const char *kiln__spell_value(const kiln__emitter *e, uint32_t i) {
     return kiln__spell(e, e->element[i] ? "v%u" : e->rows_in_vectors ? "row.v%u[j]" : "row.v%u", i);
 }
 
+/* Whether an axis' indices are known to take 31 bits: they become floats in one instruction. */
+static bool is_short(const kiln__emitter *e, int axis) {
+    const kiln__schedule *s = e->schedule;
+    const bool of_columns = kiln__layout_of(s) != KILN__LAYOUT_FLAT;
+    return axis != KILN__LINEAR_INDEX && !e->problem->wide && !(of_columns && s->code.wide_columns);
+}
+
 /* An element's index along an axis, or its linear index: the place it has in a tensor that counts. */
 static const char *spell_position(const kiln__emitter *e, int axis, bool element) {
     int o = (int)(kiln__position(e->problem, axis) - e->problem->operands);
-    if (!element && !e->rows_in_vectors) return kiln__spell(e, "row.%s", e->name[o]);
-    return kiln__spell(e, "(%s)", kiln__spell_element_address(e, o, element ? NULL : "0"));
+    const char *type = is_short(e, axis) ? "(int)" : "";
+    if (!element && !e->rows_in_vectors) return kiln__spell(e, "%srow.%s", type, e->name[o]);
+    return kiln__spell(e, "%s(%s)", type, kiln__spell_element_address(e, o, element ? NULL : "0"));
 }
 
 const char *kiln__cxx_divisor(const kiln__emitter *e, uint32_t divisor) {
@@ -289,6 +297,13 @@ static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     return kiln__op_is_reduction(inst->op) ? spell_reduced(e, i) : NULL;
 }
 
+/* An index that is short as a float; NULL: it is none. */
+static const char *spell_short_index(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i], *index = &e->ir->insts[inst->args[0]];
+    if (index->op != KILN__OP_INDEX || !is_short(e, index->u.axis) || inst->type != KILN__F32) return NULL;
+    return kiln__spell(e, "(float)(int)%s", kiln__spell_value(e, inst->args[0]));
+}
+
 /* What is written in other words than the operator's, for what it is made of; NULL: nothing of the kind. */
 static const char *spell_special(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
@@ -296,6 +311,7 @@ static const char *spell_special(const kiln__emitter *e, uint32_t i) {
     case KILN__OP_EXP: return spell_exp(e, i);
     case KILN__OP_MUL: return spell_product(e, i);
     case KILN__OP_DIV: return spell_division(e, i);
+    case KILN__OP_CAST: return spell_short_index(e, i);
     case KILN__OP_ROUND_TO:
         return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage),
                            kiln__spell_value(e, inst->args[0]));
@@ -315,7 +331,7 @@ static const char *spell_function(const kiln__emitter *e, const kiln__inst *inst
 
 const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
-    const char *args[3] = {"", "", ""}, *spelled = spell_leaf(e, i);
+    const char *args[3] = {"", "", ""}, *spelled = e->sines[i] ? kiln__spell(e, "s%u[j]", i) : spell_leaf(e, i);
     if (!spelled) spelled = spell_special(e, i);
     if (spelled) return spelled;
     for (int a = 0; a < inst->arg_count; a++) args[a] = kiln__spell_value(e, inst->args[a]);

@@ -27,8 +27,10 @@ void kiln__emit_vector_head(const kiln__emitter *e, const char *name) {
 void kiln__emit_elements(const kiln__emitter *e) {
     kiln__emit_block_values(e);
     kiln__emit_shared_numbers(e, e->needed);
+    kiln__emit_sines(e);
     kiln__write(e, "%s        for (int j = 0; j < %s; ++j) {\n", kiln__unrolled(e), e->width);
     kiln__emit_element_values(e, e->needed, true, "            ");
+    kiln__end_sines(e);
 }
 
 /* What the reductions of a phase carry, and its clear function. */

@@ -324,6 +324,8 @@ static void emit_phase_of_row(const kiln__emitter *e) {
     if (s->edges == KILN__EDGES_MASKED && e->problem->offsets >= 0)
         kiln__write(e, "    row.shift = (int)((row.index * %d + begin) & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
+    else if (kiln__schedule_shifts(s))
+        kiln__write(e, "    row.shift = kiln_skip<KILN_VECTOR_WIDTH>(row.%s);\n", e->name[kiln__row_of(s)->reference]);
     else if (s->edges == KILN__EDGES_MASKED)
         kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);

@@ -105,7 +105,7 @@ static bool compares_halves(const kiln__emitter *e) {
 static bool has_shifted(const kiln__emitter *e) {
     for (int o = 0; o < e->tensors; o++)
         if (e->schedule->tensors[o].shifted || e->schedule->tensors[o].copy_shifted) return true;
-    return e->schedule->edges == KILN__EDGES_SHIFTED;
+    return e->schedule->edges == KILN__EDGES_SHIFTED || kiln__schedule_shifts(e->schedule);
 }
 
 static void emit_vector_parts(const kiln__emitter *e) {
@@ -127,6 +127,7 @@ static void emit_math_parts(const kiln__emitter *e) {
     emit_part_if(e, calls(e, KILN__OP_DIV), "division.cuh");
     emit_part_if(e, calls(e, KILN__OP_SIGMOID), "sigmoid.cuh");
     emit_part_if(e, normal, "normal.cuh");
+    emit_part_if(e, calls(e, KILN__OP_SIN) || calls(e, KILN__OP_COS), "trigonometry.cuh");
     emit_part_if(e, calls(e, KILN__OP_UNIFORM), "uniform.cuh");
     emit_part_if(e, finds_columns(e->ir), "argmax.cuh");
     emit_part_if(e, e->schedule->passes.online >= 0, "online_sums.cuh");
@@ -355,7 +356,7 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         if (ir->combines[c].count > count) count = ir->combines[c].count;
     kiln__text text = {0}, scratch = {0};
     kiln__arena arena = {0};
-    bool *flags = kiln__arena_alloc(&arena, 7 * count, sizeof *flags);
+    bool *flags = kiln__arena_alloc(&arena, 8 * count, sizeof *flags);
     unsigned char *first = kiln__arena_alloc(&arena, count + 1, sizeof *first);
     uint32_t *numbers = kiln__arena_alloc(&arena, ir->count + 1, sizeof *numbers);
     kiln__inst_list *reductions = kiln__arena_alloc(&arena, ir->phase_count + 1, sizeof *reductions);
@@ -373,6 +374,7 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         e.exact = flags + 3 * count;
         e.folded = flags + 4 * count;
         e.centre = flags + 5 * count;
+        e.sines = flags + 7 * count;
         e.reductions = reductions;
         e.scans = scans;
         e.kept = (kiln__kept){flags + 6 * count, first, 0};

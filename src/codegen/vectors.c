@@ -20,8 +20,13 @@ static bool is_plain(const kiln__emitter *e, int o) {
 
 /* Whether the operand's vectors may begin at any element of its accesses. */
 static bool is_moved(const kiln__emitter *e, int o) {
-    return e->schedule->edges == KILN__EDGES_SHIFTED && e->schedule->tensors[o].width > 0;
+    const kiln__access *access = &e->schedule->tensors[o];
+    if (kiln__schedule_shifts(e->schedule)) return access->shifted;
+    return e->schedule->edges == KILN__EDGES_SHIFTED && access->width > 0;
 }
+
+/* Where an operand's elements end that may be read beside those of a vector. */
+static const char *spell_end(const kiln__emitter *e) { return e->flat ? "row.args.elements" : "KILN_COLS"; }
 
 static const char *suffix_of(const kiln__emitter *e, int o) {
     if (e->schedule->tensors[o].kind == KILN__ACCESS_WRAPPED) return "_wrapped";
@@ -56,7 +61,8 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
     else if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING)
         emit_crossing_fetch(e, o, indent);
     else if (is_moved(e, o))
-        kiln__write(e, "%skiln_fetch_moved<%d>(%s, row.%s, row, col, span);\n", indent, access, name, name);
+        kiln__write(e, "%skiln_fetch_moved<%d>(%s, row.%s, col, %s, span);\n", indent, access, name, name,
+                    spell_end(e));
     else if (e->schedule->tensors[o].shifted)
         kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, row, col, span);\n", indent, access, name, name);
     else if (access && is_plain(e, o) && !*how)
@@ -175,7 +181,7 @@ static void emit_shared_copy(const kiln__emitter *e, int o) {
                 "        {\n"
                 "            %s *to = reinterpret_cast<%s *>(shared + %d) + slot;\n",
                 vector, vector, e->schedule->tensors[o].offset);
-    if (e->schedule->tensors[o].width)
+    if (e->schedule->tensors[o].width && !is_moved(e, o))
         kiln__write(e, "            kiln_fetch%s_async<%d>(to, %s, %s);\n", suffix_of(e, o),
                     e->schedule->tensors[o].width, kiln__spell_vector_address(e, o), spell_loaded(e, o));
     else {

@@ -90,10 +90,11 @@ static void add_if(lister *l, kiln__pins p, bool worthwhile) {
 
 /* ---- rows ---- */
 
-/* Vectors of 16 bytes of the narrowest tensor and of half as many; the widest of which a row is a whole number; and
- * the widest that some tensor moves in one access, so that neighbouring lanes' lie side by side. */
+/* Vectors of 16 bytes of the narrowest tensor and of half as many; the widest of which a row is a whole number; the
+ * widest that some tensor moves in one access, so that neighbouring lanes' lie side by side; and where tensors are not
+ * aligned, those of 16 bytes that are shifted into place. */
 static choices row_widths(const lister *l) {
-    const int widest = kiln__widest_vector(l->problem);
+    const int widest = kiln__widest_vector(l->problem), shifted = kiln__widest_unaligned(l->problem);
     const int pinned = l->pins->vector_width, most = (int)kiln__least(pinned ? pinned : widest, widest);
     kiln__schedule s = kiln__schedule_blank(l->g->ir, l->problem);
     choices c = {1, {most}};
@@ -104,10 +105,15 @@ static choices row_widths(const lister *l) {
         const int access = kiln__access_width(l->problem, operand, &s);
         if (operand->per_element && (operand->output || operand->follows_rows) && access < least) least = access;
     }
+    if (pinned > most && pinned <= shifted) include(&c, pinned);
     if (pinned) return c;
     if (most > 1) include(&c, most / 2);
     include(&c, whole);
     include(&c, (int)kiln__greatest(least, l->problem->least_vector));
+    if (shifted > most) {
+        include(&c, shifted);
+        include(&c, shifted / 2);
+    }
     return c;
 }
 

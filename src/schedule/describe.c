@@ -66,7 +66,7 @@ void kiln__schedule_describe(kiln__schedule *s) {
         {s->edges == KILN__EDGES_PEELED, "peeled"},
         {s->edges == KILN__EDGES_MISALIGNED, "misaligned"},
         {s->edges == KILN__EDGES_WRAPPED, "wrapped"},
-        {s->edges == KILN__EDGES_SHIFTED, "shifted"},
+        {s->edges == KILN__EDGES_SHIFTED || kiln__schedule_shifts(s), "shifted"},
         {s->passes.ordered, "ordered"},
     };
     s->text[0] = '\0';

@@ -98,7 +98,8 @@ static bool splits_masks(const kiln__schedule *s) {
 /* A masked row's vectors reach into the rows before and behind, which are there to be read. */
 static bool overhangs(const kiln__problem *problem, const kiln__schedule *s, const kiln__operand *operand) {
     const bool masked = kiln__layout_of(s) == KILN__LAYOUT_INNER && s->edges == KILN__EDGES_MASKED;
-    return masked && operand->follows_rows && kiln__is_contiguous(problem, operand) && !operand->packed_rows;
+    return masked && kiln__row_of(s)->reference < 0 && operand->follows_rows && kiln__is_contiguous(problem, operand) &&
+           !operand->packed_rows;
 }
 
 /* Two halves or four bools are compared by one instruction. What all rows share is loaded where an element of it is

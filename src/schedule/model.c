@@ -104,10 +104,12 @@ static kiln__touched touched_by(const work *w) {
 
 static double access_instructions(const work *w) {
     const kiln__problem *p = w->g->problem;
+    const bool moved = kiln__schedule_shifts(w->s); /* takes one access more, and shifts */
     double sum = 0;
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         const kiln__access *access = &w->s->tensors[o];
-        const double each = access->width ? VECTOR_INSTRUCTIONS : ELEMENT_INSTRUCTIONS;
+        const double each =
+            (access->width ? VECTOR_INSTRUCTIONS : ELEMENT_INSTRUCTIONS) * (moved && access->shifted ? 2 : 1);
         if (p->operands[o].per_element) sum += w->s->vector_width / kiln__access_elements(access) * each;
     }
     return sum;

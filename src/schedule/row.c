@@ -30,6 +30,7 @@ bool kiln__row_set_vectors(const kiln__given *g, int width, kiln__schedule *s) {
     s->vector_width = width;
     s->edges = KILN__EDGES_ALIGNED;
     s->row.row_phase = 0;
+    s->row.reference = -1;
     const bool lengths = g->problem->lengths;
     if (width < g->problem->least_vector) return false;
     if (g->problem->cols % width == 0 && !lengths) return true;
@@ -40,6 +41,53 @@ bool kiln__row_set_vectors(const kiln__given *g, int width, kiln__schedule *s) {
     s->edges = KILN__EDGES_MASKED;
     s->row.row_phase = (int)phase;
     return true;
+}
+
+static bool is_array(const kiln__operand *operand) {
+    return kiln__has_own_elements(operand) && operand->contiguous_columns;
+}
+
+/* Whether a tensor takes more accesses where it lies than if aligned ones, of which each vector reads one more, were
+ * shifted into place. */
+static bool has_narrow_accesses(const kiln__problem *problem, const kiln__schedule *s) {
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) {
+        const kiln__operand *operand = &problem->operands[o];
+        if (is_array(operand) && 2 * kiln__greatest(kiln__access_width(problem, operand, s), 1) <
+                                     kiln__widest_shifted(operand, s->vector_width))
+            return true;
+    }
+    return false;
+}
+
+/* What is stored can't be shifted. */
+static int reference_of(const kiln__problem *problem) {
+    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++)
+        if (is_array(&problem->operands[o])) return o;
+    for (int o = 0; o < problem->input_count; o++)
+        if (is_array(&problem->operands[o]) && problem->operands[o].follows_rows) return o;
+    return -1;
+}
+
+/* Vectors that begin where a tensor's memory is aligned, whatever rows begin like. */
+static bool shift_vectors(const kiln__given *g, int width, kiln__schedule *s) {
+    const kiln__problem *problem = g->problem;
+    const bool rows = !problem->lengths && problem->offsets < 0 && !s->passes.ordered && !kiln__needs_slots(problem);
+    const int reference = reference_of(problem);
+    if (width == 1 || width < problem->least_vector || problem->cols < 2 * (int64_t)width || !rows) return false;
+    if (reference < 0 || problem->packed || problem->block_count || problem->across) return false;
+    s->vector_width = width;
+    s->edges = KILN__EDGES_ALIGNED;
+    s->row.row_phase = 0;
+    s->row.reference = reference;
+    if (!has_narrow_accesses(problem, s)) return false;
+    s->edges = KILN__EDGES_MASKED;
+    return true;
+}
+
+static bool set_vectors(const kiln__given *g, int width, kiln__schedule *s) {
+    const bool aligned = width <= kiln__widest_vector(g->problem);
+    if (aligned && kiln__row_set_vectors(g, width, s) && !has_narrow_accesses(g->problem, s)) return true;
+    return shift_vectors(g, width, s) || (aligned && kiln__row_set_vectors(g, width, s));
 }
 
 int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s) {
@@ -200,6 +248,12 @@ static void prefetch_invariants(const kiln__given *g, kiln__schedule *s) {
 static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
     const kiln__operand *operand = &problem->operands[o];
     kiln__access *access = &s->tensors[o];
+    if (s->row.reference >= 0) {
+        const int widest = operand->contiguous_columns ? kiln__widest_shifted(operand, s->vector_width) : 0;
+        access->shifted = widest > 0 && o != s->row.reference;
+        access->width = widest;
+        return;
+    }
     const bool shifts = s->edges == KILN__EDGES_MASKED && !operand->follows_rows && operand->contiguous_columns;
     access->width = kiln__access_width(problem, operand, s);
     const int widest = shifts && !access->width ? kiln__shifted_width(operand, s->vector_width) : 0;
@@ -214,7 +268,7 @@ static void peel(const kiln__given *g, kiln__schedule *s) {
     const int least = 2 * s->vector_width; /* a thread for each single element; of fewer columns all may be single */
     const bool peels = s->edges == KILN__EDGES_MASKED && s->staging.kind == KILN__STAGING_REGISTERS &&
                        !g->traits.finds_columns && !kiln__needs_slots(g->problem) && !g->problem->lengths &&
-                       !s->passes.scanned;
+                       !s->passes.scanned && s->row.reference < 0;
     if (!peels || kiln__least(s->team.threads_per_row, g->problem->cols) < least) return;
     if (s->team.threads_per_row > 512 || s->steps * s->vector_width > 72) return;
     s->edges = KILN__EDGES_PEELED;
@@ -251,7 +305,7 @@ static void set_scans(const kiln__given *g, const kiln__pins *point, kiln__sched
 
 bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
     set_scans(g, point, s);
-    if (!kiln__row_set_vectors(g, point->vector_width, s)) return false;
+    if (!set_vectors(g, point->vector_width, s)) return false;
     const int bytes = kiln__row_stage(g->problem, s);
     if (!set_team(g, point, s) || !set_staging(g, point, bytes, s)) return false;
     kiln__schedule_batch(point, s->passes.scanned ? SCANNED_VECTORS : usual_batch(s), s);

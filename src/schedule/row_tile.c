@@ -89,6 +89,7 @@ static bool set_vectors(const kiln__problem *problem, const kiln__pins *point, k
     s->vector_width = point->vector_width;
     s->edges = pairs ? KILN__EDGES_MASKED : KILN__EDGES_ALIGNED;
     s->row.row_phase = pairs;
+    s->row.reference = -1;
     if (!pairs) return true;
     return point->vector_width == 2 && point->rows_per_block % 2 == 0 && !s->passes.ordered &&
            kiln__row_tile_pairs(problem);

@@ -95,7 +95,8 @@ typedef struct kiln__access {
     int width;    /* elements per access; 0: each element has an address of its own */
     int run;      /* pointwise, of width 0: neighbouring elements that share an access all the same */
     bool shifted; /* aligned accesses are shifted into place wherever they must be: row: what all rows share, at other
-                   * places than the rows'; pointwise, transpose: at others than multiples of a vector */
+                   * places than the rows', and what begins at others than the reference; pointwise, transpose: at
+                   * others than multiples of a vector */
     bool staged;  /* an input that is loaded before it is used: with the row, or beside it */
     bool evict_first;   /* an input whose lines the L2 can give up first */
     int offset;         /* where its part of the tile, or its staged vectors, begin in shared memory, bytes */
@@ -194,8 +195,10 @@ typedef struct kiln__row_schedule {
     int whole_runs;       /* runs of a multiple of so many columns are whole vectors, which compute what such a run
                            * shares once; 0: none are */
     int row_phase;        /* masked, peeled: row r starts r * row_phase elements (modulo the vector) behind one */
-    bool persistent;      /* as many groups as run at once go through all rows */
-    bool rows_in_flight;  /* a group works on rows_per_block rows, and reads what all rows share once for them ... */
+    int reference;   /* masked: the tensor in whose memory vectors are aligned, which the kernel finds out; those that
+                      * begin elsewhere are shifted into place. -1: all begin as row_phase says */
+    bool persistent; /* as many groups as run at once go through all rows */
+    bool rows_in_flight; /* a group works on rows_per_block rows, and reads what all rows share once for them ... */
     int row_spacing; /* rows in flight: the distance of a group's consecutive rows, which begin at the same place of a
                         vector */
     bool prefetch;   /* registers: row-invariant inputs are loaded with the row, not when they are used */
@@ -289,6 +292,11 @@ static inline const kiln__column_schedule *kiln__column_of(const kiln__schedule 
 }
 
 /* Whether some vectors have elements that are nobody's. */
+/* Whether a row's vectors begin where the memory of some tensor is aligned. */
+static inline bool kiln__schedule_shifts(const kiln__schedule *s) {
+    const bool rows = s->strategy == KILN__ROW || s->strategy == KILN__SPLIT_ROW;
+    return rows && s->edges == KILN__EDGES_MASKED && kiln__row_of(s)->reference >= 0;
+}
 static inline bool kiln__has_masks(const kiln__schedule *s) {
     return s->edges == KILN__EDGES_MASKED || s->edges == KILN__EDGES_PARTIAL;
 }

@@ -18,7 +18,7 @@ static const struct {
     [KILN__OP_EXP] = {8, 35, 0, 3}, [KILN__OP_EXP2] = {3, 38, 0, 0}, [KILN__OP_EXPM1] = {28, 71, 0, 0},
     [KILN__OP_LOG] = {25, 82, 0, 0}, [KILN__OP_LOG2] = {27, 84, 0, 0}, [KILN__OP_LOG1P] = {29, 147, 0, 0},
     [KILN__OP_LOG10] = {26, 84, 0, 0}, [KILN__OP_SQRT] = {15, 31, 0, 0}, [KILN__OP_RSQRT] = {4, 21, 0, 0},
-    [KILN__OP_CBRT] = {16, 42, 0, 0}, [KILN__OP_SIN] = {134, 61, 0, 0}, [KILN__OP_COS] = {135, 62, 0, 0},
+    [KILN__OP_CBRT] = {16, 42, 0, 0}, [KILN__OP_SIN] = {26, 61, 0, 0}, [KILN__OP_COS] = {26, 62, 0, 0},
     [KILN__OP_TAN] = {133, 99, 0, 0}, [KILN__OP_ASIN] = {22, 66, 0, 0}, [KILN__OP_ACOS] = {23, 130, 0, 0},
     [KILN__OP_ATAN] = {18, 52, 0, 0}, [KILN__OP_SINH] = {23, 125, 0, 0}, [KILN__OP_COSH] = {15, 59, 0, 0},
     [KILN__OP_TANH] = {15, 98, 0, 0}, [KILN__OP_ASINH] = {41, 169, 0, 0}, [KILN__OP_ACOSH] = {43, 166, 0, 0},

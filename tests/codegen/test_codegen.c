@@ -271,7 +271,7 @@ static const struct {
     {"y = softmax(30 * tanh(x / 30))", ROW16, "block 64, shared", "tanhf(", 3},
     {"y = silu(a) * b / max(silu(a) * b)", "f16[*,1024] f16[*,1024] f16[*,1024]", NULL, "kiln_times_sigmoid(", 1},
     {"y = tanh(x) - mean(tanh(x))", "f32[*,4096] f32[*,4096]", NULL, "tanhf(", 1},
-    {"y = sin(x - mean(x)) / sum(sin(x - mean(x)))", "f32[*,512] f32[*,512]", NULL, "sinf(", 1},
+    {"y = sin(x - mean(x)) / sum(sin(x - mean(x)))", "f32[*,512] f32[*,512]", NULL, "kiln_sines(", 1},
     {"y = (x + 1) / sum(x + 1)", "f32[*,1024] f32[*,1024]", NULL, "+ 1.0f", 2},
     {"y = softmax(x)", "f64[*,1024] f64[*,1024]", "calls, block 128, registers", "= kiln_call_exp(", 2},
     {"y = x - sum(x); z = y + lgamma(y - max(y))", "f32[*,1024] f32[*,1024]", NULL, "lgammaf(", 1},

@@ -272,6 +272,13 @@ static const tail tails[] = {
     {"logsigmoid(x)", 1e-4, 103, 2, 0},
     {"logsigmoid(x)", -3e38, -1e-4, 2, 0},
     {"elu(x)", -100, 100, 1, 0},
+    {"sin(x)", -131072, 131072, 1.5, 0},
+    {"sin(x)", 1e-40, 131072, 1.5, 0},
+    {"sin(x)", 131072, 3e38, 1.5, 0},
+    {"sin(x) + 0 * cos(x)", -200000, 200000, 1.5, 0},
+    {"cos(x)", -131072, 131072, 1.5, 0},
+    {"cos(x)", 1e-40, 131072, 1.5, 0},
+    {"cos(x)", -3e38, -131072, 1.5, 0},
     {"softsign(x)", -1e30, -1e-4, 2, 0},
     /* The exponent, a cubic of up to 88, is rounded as other results are. */
     {"gelu_tanh(x)", -10.2, -4, 160, 0},

@@ -166,7 +166,8 @@ static const char *access_fault(const kiln__schedule *s, const kiln__problem *p)
         int size = (int)kiln_type_size(operand->type), vector = s->tensors[o].width;
         RULE(vector >= 0 && vector * size <= 16);
         IMPLIES(vector, kiln__is_power_of_two(vector));
-        IMPLIES(vector && s->edges != KILN__EDGES_SHIFTED, vector <= operand->alignment);
+        IMPLIES(vector && s->edges != KILN__EDGES_SHIFTED && !kiln__schedule_shifts(s), vector <= operand->alignment);
+        IMPLIES(vector && kiln__schedule_shifts(s), s->tensors[o].shifted == (o != s->row.reference));
         IMPLIES(vector && s->edges == KILN__EDGES_SHIFTED, s->tensors[o].shifted);
         IMPLIES(vector, (s->tensors[o].kind != KILN__ACCESS_TRANSPOSED ? s->vector_width
                          : kiln__column_of(s)->transpose_width         ? kiln__column_of(s)->transpose_width
