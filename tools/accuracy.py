@@ -39,7 +39,7 @@ holds every number in it.
 
 - f32 and f64 are compared with mpmath at some thousand points over the whole range, and of functions of two numbers at
   random ones; f16 and bf16 at every number. The last column is the CPU reference in double precision.
-- The kernels run on the [software GPU](software-gpu.md), whose `exp`, `sin` and so on are the C library's. A device's own are
+- The kernels run on the [software GPU](software-gpu.md), whose `exp`, `log` and so on are the C library's. A device's own are
   those of CUDA, with [the errors that NVIDIA tells](https://docs.nvidia.com/cuda/cuda-c-programming-guide/#mathematical-functions-appendix):
   a few units at most in f32 and fewer in f64. Where Kiln computes with them, as in `sigmoid`, errors may be larger by as much.
 - In f64 and on the CPU results below 2^-1022 do not count.

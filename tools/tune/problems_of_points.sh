@@ -57,3 +57,11 @@ draw 16000 --layouts odd --count 90 --seed 28112931
 draw 16090 --layouts odd --megabytes 12 --count 30 --seed 28112932
 draw 16120 --layouts column tall --count 50 --seed 28112933
 draw 16170 --layouts column tall --megabytes 12 --count 14 --seed 28112934
+draw 16200 --layouts row --anywhere 1 --count 130 --seed 28113111
+draw 16330 --layouts row --count 90 --seed 28113112
+draw 16420 --layouts column --count 40 --seed 28113113
+draw 16460 --layouts column --count 110 --seed 28113114
+draw 16570 --layouts column --anywhere 1 --count 30 --seed 28113115
+draw 16600 --layouts row --anywhere 1 --megabytes 12 --count 40 --seed 28113116
+draw 16640 --layouts column --count 110 --seed 28113117
+draw 16750 --layouts column --anywhere 1 --count 60 --seed 28113118
