@@ -101,7 +101,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     emit_flag(e, s->evict_first_rows != 0, "KILN_POLICIES");
     emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");
     emit_flag(e, e->problem->lengths, "KILN_LENGTHS");
-    emit_flag(e, s->edges == KILN__EDGES_SHIFTED || kiln__schedule_shifts(s), "KILN_SHIFTED");
+    emit_flag(e, s->edges == KILN__EDGES_SHIFTED, "KILN_SHIFTED");
     emit_flag(e, kiln__ir_finds_values(e->ir), "KILN_UNCONTRACTED"); /* which the compiler's options follow */
     emit_flag(e, e->problem->pitch != 0, "KILN_PITCHED");
     emit_flag(e, e->problem->offsets >= 0, "KILN_OFFSETS");

@@ -258,7 +258,7 @@ static void emit_one_row(const kiln__emitter *e) {
     if (s->edges == KILN__EDGES_SHIFTED)
         kiln__write(e, "    int shift; /* elements of the first vector before the array */\n");
     if (s->edges == KILN__EDGES_MASKED)
-        kiln__write(e, "    int shift; /* elements of the first vector that belong to the row before */\n");
+        kiln__write(e, "    int shift; /* elements of the first vector before the row */\n");
     if (s->staging.kind == KILN__STAGING_TILE)
         kiln__write(e, "    int tile; /* the row's first element in the tile */\n");
     if (e->problem->lengths) kiln__write(e, "    kiln_index cols; /* that the row has */\n");

@@ -10,11 +10,22 @@ static bool is_sine(const kiln__inst *inst) {
     return (inst->op == KILN__OP_SIN || inst->op == KILN__OP_COS) && inst->type == KILN__F32;
 }
 
-/* Whether it costs nothing to write it a second time, as the compiler sees that it is the same. */
+/* Whether it costs nothing to write it a second time, as the compiler sees that it is the same: not of what is read,
+ * nor of functions with loops. */
 static bool repeats(const kiln__emitter *e, uint32_t i) {
-    const kiln__op op = e->ir->insts[i].op;
-    return !is_sine(&e->ir->insts[i]) && op != KILN__OP_UNIFORM && op != KILN__OP_TAKE && op != KILN__OP_SCAN &&
-           op != KILN__OP_OWN && !kiln__op_is_order(op) && !kiln__has_slots(e, i);
+    switch ((int)e->ir->insts[i].op) {
+    case KILN__OP_SIN:
+    case KILN__OP_COS:
+    case KILN__OP_UNIFORM:
+    case KILN__OP_TAKE:
+    case KILN__OP_SCAN:
+    case KILN__OP_OWN:
+    case KILN__OP_LGAMMA:
+    case KILN__OP_MOD:
+    case KILN__OP_FMOD:
+    case KILN__OP_REMAINDER: return false;
+    }
+    return !kiln__op_is_order(e->ir->insts[i].op) && !kiln__has_slots(e, i);
 }
 
 /* Whether the sine's argument can be written before the loop; made_of: the elements' values that it takes. */

@@ -52,23 +52,33 @@ static bool is_array(const kiln__operand *operand) {
 static bool has_narrow_accesses(const kiln__problem *problem, const kiln__schedule *s) {
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        if (is_array(operand) && 2 * kiln__greatest(kiln__access_width(problem, operand, s), 1) <
-                                     kiln__widest_shifted(operand, s->vector_width))
+        const int lies = kiln__access_width(problem, operand, s);
+        if (is_array(operand) && 2 * (lies > 0 ? lies : 1) < kiln__widest_shifted(operand, s->vector_width))
             return true;
     }
     return false;
 }
 
-/* What is stored can't be shifted. */
-static int reference_of(const kiln__problem *problem) {
-    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++)
-        if (is_array(&problem->operands[o])) return o;
-    for (int o = 0; o < problem->input_count; o++)
-        if (is_array(&problem->operands[o]) && problem->operands[o].follows_rows) return o;
-    return -1;
+/* Whether it is known where its rows begin, before an index says so. */
+static bool may_be_reference(const kiln__operand *operand) {
+    return is_array(operand) && !operand->table.rows && (operand->output || operand->follows_rows);
 }
 
-/* Vectors that begin where a tensor's memory is aligned, whatever rows begin like. */
+/* The first output, as what is stored can't be shifted; where there is none the input that takes the most accesses. */
+static int reference_of(const kiln__problem *problem) {
+    int best = -1;
+    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++)
+        if (may_be_reference(&problem->operands[o])) return o;
+    for (int o = 0; o < problem->input_count; o++) {
+        const size_t size = kiln_type_size(problem->operands[o].type);
+        if (may_be_reference(&problem->operands[o]) &&
+            (best < 0 || size > kiln_type_size(problem->operands[best].type)))
+            best = o;
+    }
+    return best;
+}
+
+/* Vectors that begin where a tensor's memory is aligned, wherever rows begin. */
 static bool shift_vectors(const kiln__given *g, int width, kiln__schedule *s) {
     const kiln__problem *problem = g->problem;
     const bool rows = !problem->lengths && problem->offsets < 0 && !s->passes.ordered && !kiln__needs_slots(problem);

@@ -291,12 +291,13 @@ static inline const kiln__column_schedule *kiln__column_of(const kiln__schedule 
     return kiln__layout_of(s) == KILN__LAYOUT_OUTER ? &s->column : &none;
 }
 
-/* Whether some vectors have elements that are nobody's. */
 /* Whether a row's vectors begin where the memory of some tensor is aligned. */
 static inline bool kiln__schedule_shifts(const kiln__schedule *s) {
     const bool rows = s->strategy == KILN__ROW || s->strategy == KILN__SPLIT_ROW;
     return rows && s->edges == KILN__EDGES_MASKED && kiln__row_of(s)->reference >= 0;
 }
+
+/* Whether some vectors have elements that are nobody's. */
 static inline bool kiln__has_masks(const kiln__schedule *s) {
     return s->edges == KILN__EDGES_MASKED || s->edges == KILN__EDGES_PARTIAL;
 }

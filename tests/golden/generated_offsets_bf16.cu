@@ -20,7 +20,7 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first vector that belong to the row before */
+    int shift; /* elements of the first vector before the row */
     kiln_index cols; /* that the row has */
     const int *in_o;
     const kiln_bf16 *in_x;

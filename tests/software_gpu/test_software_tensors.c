@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unusual tensors on the software GPU, which refuses every access outside of them: without elements along an axis, with
- * a value for several columns where rows have several axes, and with names that mean something to a compiler or to the
- * generator. */
+ * a value for several columns where rows have several axes, that begin between accesses, and with names that mean
+ * something to a compiler or to the generator. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <setjmp.h>
@@ -31,24 +31,26 @@ typedef struct placed {
     kiln_tensor host, gpu;
     unsigned char *memory;
     kiln__CUdeviceptr device;
-    size_t bytes;
+    size_t bytes, shift;
 } placed;
 
 /* A tensor without elements has no memory at all. */
 static void place(const kiln_tensor *tensor, placed *out) {
     const kiln__extent extent = kiln__extent_of(tensor);
+    const size_t shift = (uintptr_t)tensor->data % 16; /* behind an access, before which there is memory */
     out->host = out->gpu = *tensor;
     out->host.data = out->gpu.data = NULL;
     out->bytes = (size_t)(extent.high - extent.low);
     if (!out->bytes) return;
     out->memory = malloc(out->bytes);
     assert_non_null(out->memory);
-    assert_int_equal(device.driver->MemAlloc(&out->device, out->bytes), 0);
+    assert_int_equal(device.driver->MemAlloc(&out->device, out->bytes + shift), 0);
     out->host.data = out->memory - extent.low;
-    out->gpu.data = (void *)(uintptr_t)(out->device - (kiln__CUdeviceptr)extent.low);
+    out->gpu.data = (void *)(uintptr_t)(out->device + shift - (kiln__CUdeviceptr)extent.low);
     for (size_t i = 0; i < out->bytes / kiln_type_size(tensor->type); i++)
         kiln__store_f64(tensor->type, out->memory + i * kiln_type_size(tensor->type), 1 + (double)(i % 7));
-    assert_int_equal(device.driver->MemcpyHtoD(out->device, out->memory, out->bytes), 0);
+    assert_int_equal(device.driver->MemcpyHtoD(out->device + shift, out->memory, out->bytes), 0);
+    out->shift = shift;
 }
 
 static bool is_right(const test_case *test, const placed *output, const char *name) {
@@ -57,7 +59,8 @@ static bool is_right(const test_case *test, const placed *output, const char *na
     const size_t size = kiln_type_size(type);
     bool right = true;
     assert_non_null(got);
-    if (output->bytes) assert_int_equal(device.driver->MemcpyDtoH(got, output->device, output->bytes), 0);
+    if (output->bytes)
+        assert_int_equal(device.driver->MemcpyDtoH(got, output->device + output->shift, output->bytes), 0);
     for (size_t i = 0; i < output->bytes / size && right; i++) {
         const double value = kiln__load_f64(type, got + i * size);
         const double expected = kiln__load_f64(type, output->memory + i * size);
@@ -198,6 +201,31 @@ static void values_for_several_columns_follow_their_axis(void **unused) {
 
 #define STRIDED "f32[3,4,8]{100,1,5}"
 
+static const test_case unaligned[] = {
+    {"s = sum(x)", NULL, "f16[7,100]@2 f32[7]", NULL},
+    {"s = sum(a * b)", NULL, "bf16[5,4000]@2 bf16[5,4000]{4003,1} f32[5]", NULL},
+    {"s = sum(where(m, x, 0))", NULL, "bool[9,5000]{5001,1}@1 f32[9,5000]{5001,1} f32[9]", NULL},
+    {"y = softmax(x)", NULL, "f16[7,1000]@2 f16[7,1000]@6", NULL},
+    {"y = softmax(x)", NULL, "f16[2,20000]@6 f16[2,20000]{20001,1}", NULL},
+    {"y = x - max(x)", NULL, "f32[5,3000]{3001,1}@4 f32[5,3000]", NULL},
+    {"y = x * 2 + sum(x)", NULL, "f64[3,400]@8 f64[3,400]{401,1}", NULL},
+    {"y = layer_norm(x, w, b)", NULL, "f32[4,5200]{5203,1} f32[5200]@4 f32[5200] f32[4,5200]@8", NULL},
+    {"y = x / absmax(x); m = max(x)", NULL, "bf16[3,7000]@2 e4m3[3,7000]@1 f32[3]", NULL},
+    {"y = rms_norm(x + r); z = x + r", NULL, "f32[3,3000]@4 f32[3,3000]@8 f32[3,3000]@12 f32[3,3000]", NULL},
+    {"s = sum(rows(t, i))", NULL, "f16[9,1000]{1001,1} i64[7,1] f32[7]", NULL},
+    {"l = logsumexp(rows(t, i) + x)", NULL, "f16[9,4000]{4001,1} i64[7,1] f16[7,4000]@2 f32[7]", NULL},
+    {"n = softmax(x); put(y, i) = n", NULL, "f16[7,1000] i64[7,1] f16[9,1000]{1001,1}", NULL},
+    {"n = x + sum(x); put(y, i) = n; z = n", NULL, "f16[7,1000]@2 i64[7,1] f16[9,1000]{1004,1} f16[7,1000]@6", NULL},
+};
+
+/* Vectors are read and written as wholes, each access a multiple of itself and within its tensor. */
+static void rows_begin_anywhere(void **unused) {
+    (void)unused;
+    int wrong = 0;
+    for (size_t i = 0; i < COUNT(unaligned); i++) wrong += !runs_right(&unaligned[i]);
+    assert_int_equal(wrong, 0);
+}
+
 static const test_case named[] = {
     {"s = sum(x + x_row + x_step0 + x_step1 + in_x)", NULL,
      "f32[3,8]{16,2} f32[3,8]{17,3} f32[3,8]{20,2} f32[3,8] f32[3,8] f32[3]", NULL},
@@ -230,6 +258,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_without_elements_read_nothing),
         cmocka_unit_test(values_for_several_columns_follow_their_axis),
+        cmocka_unit_test(rows_begin_anywhere),
         cmocka_unit_test(names_mean_nothing_to_the_compiler),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
