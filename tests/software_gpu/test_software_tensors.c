@@ -209,7 +209,7 @@ static const test_case unaligned[] = {
     {"y = softmax(x)", NULL, "f16[2,20000]@6 f16[2,20000]{20001,1}", NULL},
     {"y = x - max(x)", NULL, "f32[5,3000]{3001,1}@4 f32[5,3000]", NULL},
     {"y = x * 2 + sum(x)", NULL, "f64[3,400]@8 f64[3,400]{401,1}", NULL},
-    {"y = layer_norm(x, w, b)", NULL, "f32[4,5200]{5203,1} f32[5200]@4 f32[5200] f32[4,5200]@8", NULL},
+    {"y = rms_norm(x, w) * b", NULL, "f32[4,5200]{5203,1} f32[5200]@4 f32[5200] f32[4,5200]@8", NULL},
     {"y = x / absmax(x); m = max(x)", NULL, "bf16[3,7000]@2 e4m3[3,7000]@1 f32[3]", NULL},
     {"y = rms_norm(x + r); z = x + r", NULL, "f32[3,3000]@4 f32[3,3000]@8 f32[3,3000]@12 f32[3,3000]", NULL},
     {"s = sum(rows(t, i))", NULL, "f16[9,1000]{1001,1} i64[7,1] f32[7]", NULL},
