@@ -22,7 +22,9 @@ KILN_DEVICE double kiln_exp_beside_one(double x) { return exp(x); }
 struct kiln_centre {
     float scale, offset;
     KILN_MEMBER kiln_centre() {}
-    KILN_MEMBER kiln_centre(float m) : scale(fabsf(m) < 1073741824.0f ? 1.44269504f : 1.0f) { offset = -m * scale; }
+    KILN_MEMBER kiln_centre(float m) : scale(fabsf(m) < 1073741824.0f ? 1.44269504f : 1.0f) {
+        offset = __fmul_rn(-m, scale); /* never part of another operation, whose bits would depend on the kernel */
+    }
     KILN_MEMBER float exp(float u) const { return kiln_fast_exp2_flush(fmaf(u, scale, offset)); }
 };
 KILN_DEVICE float kiln_ratio(float a, float b) { return KILN_FAST ? kiln_fast_ratio(a, b) : a / b; }

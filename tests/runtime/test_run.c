@@ -18,7 +18,6 @@
 
 #include <cmocka.h>
 
-#include "support/bound.h"
 #include "support/launch_fixture.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -496,18 +495,6 @@ static void a_grid_of_one_multiprocessor_is_told_as_one(void **state) {
     kiln_context_destroy(context);
 }
 
-static bool runs_in_clusters(const kiln_program *program, const char *tensors) {
-    kiln_tensor list[KILN_MAX_TENSORS];
-    kiln_plan_info info = KILN_PLAN_INFO_INIT;
-    kiln_plan *plan = NULL;
-    const size_t count = bound_tensors(tensors, list);
-    launch_expect(kiln_plan_create(program, list, count, NULL, 0, &plan), KILN_OK, "");
-    launch_expect(kiln_plan_get_info(plan, &info), KILN_OK, "");
-    const bool clusters = strncmp(info.schedule, "cluster", 7) == 0;
-    kiln_plan_destroy(plan);
-    return clusters;
-}
-
 static void where_clusters_have_no_room_the_next_schedule_runs(void **state) {
     launch_fixture *f = *state;
     static const char row[] = "f16[8,65536] f16[8,65536]";
@@ -516,13 +503,13 @@ static void where_clusters_have_no_room_the_next_schedule_runs(void **state) {
     f->fake->clusters = 0;
     launch_expect(launch_run(program, row), KILN_OK, "");
     const int compiles = launch_compiles(f);
-    assert_false(runs_in_clusters(program, row));
+    assert_false(launch_in_clusters(program, row));
     assert_true(compiles > 1); /* clusters come before */
     kiln_program_destroy(program);
     f->fake->clusters = 8;
     program = launch_program(context, "y = softmax(x)");
     launch_expect(launch_run(program, row), KILN_OK, "");
-    assert_true(runs_in_clusters(program, row));
+    assert_true(launch_in_clusters(program, row));
     assert_int_equal(launch_compiles(f), compiles);
     kiln_program_destroy(program);
     kiln_context_destroy(context);

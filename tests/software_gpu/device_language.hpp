@@ -256,6 +256,7 @@ __forceinline__ float fmaf(float a, float b, float c) { return __builtin_fmaf(a,
 __forceinline__ double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 __forceinline__ float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 __forceinline__ double rsqrt(double x) { return 1.0 / sqrt(x); }
+__forceinline__ float __fmul_rn(float a, float b) { return a * b; }
 __forceinline__ float __expf(float x) { return expf(x); }
 
 /* Newton's steps from the fit of M. Giles, Approximating the erfinv function, 2012, in its first terms. */

@@ -135,3 +135,15 @@ void launch_expect(kiln_status status, kiln_status expected, const char *sentenc
                  sentence ? sentence : "any sentence");
     if (status && !*kiln_last_error()) fail_msg("%s came without a sentence", kiln_status_name(status));
 }
+
+bool launch_in_clusters(const kiln_program *program, const char *tensors) {
+    kiln_tensor list[KILN_MAX_TENSORS];
+    kiln_plan_info info = KILN_PLAN_INFO_INIT;
+    kiln_plan *plan = NULL;
+    const size_t count = bound_tensors(tensors, list);
+    launch_expect(kiln_plan_create(program, list, count, NULL, 0, &plan), KILN_OK, "");
+    launch_expect(kiln_plan_get_info(plan, &info), KILN_OK, "");
+    const bool clusters = strncmp(info.schedule, "cluster", 7) == 0;
+    kiln_plan_destroy(plan);
+    return clusters;
+}

@@ -39,6 +39,8 @@ void launch_use_device(const launch_fixture *f, int device);
 
 /* kiln_run of tensors written as for bound_tensors, without scalars; those without an address get one. */
 kiln_status launch_run(const kiln_program *program, const char *tensors);
+/* Whether the library's schedule for them is one of clusters. */
+bool launch_in_clusters(const kiln_program *program, const char *tensors);
 /* Fails the test unless the last call came to this status and sentence. */
 void launch_expect(kiln_status status, kiln_status expected, const char *sentence);
 
