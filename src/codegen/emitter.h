@@ -234,10 +234,10 @@ bool kiln__emit_finish_row(const kiln__emitter *e);
 
 /* struct kiln_block<instruction>: what a thread has of a block. */
 void kiln__emit_block_states(const kiln__emitter *e);
-/* Before the loop over a vector's elements: the needed values of the block that they are in. */
-void kiln__emit_block_values(const kiln__emitter *e);
 /* Marks the values of elements that a value is made of, up to those of blocks. */
 void kiln__mark_elements(const kiln__emitter *e, uint32_t value, bool *marked);
+/* Before the loop over a vector's elements: the needed values of the block that they are in. */
+void kiln__emit_block_values(const kiln__emitter *e);
 /* Before it, too: what the needed random numbers of the vector's elements share. */
 void kiln__emit_shared_numbers(const kiln__emitter *e, const bool *which);
 /* Of element j: definitions of those that elements have; keeps: also into what later passes load. */

@@ -42,10 +42,10 @@ static bool stands_before(const kiln__emitter *e, uint32_t i, bool *made_of) {
 
 void kiln__emit_sines(const kiln__emitter *e) {
     const uint32_t count = e->ir->count;
-    bool *made_of = kiln__arena_alloc(e->arena, 2 * (size_t)count, sizeof *made_of), *all = made_of + count;
-    bool any = false;
-    e->out->failed |= !made_of;
-    for (uint32_t i = 0; i < count && made_of; i++) {
+    bool *made_of = kiln__arena_alloc(e->arena, count, sizeof *made_of);
+    bool *all = kiln__arena_alloc(e->arena, count, sizeof *all), any = false;
+    e->out->failed |= !made_of || !all;
+    for (uint32_t i = 0; i < count && made_of && all; i++) {
         e->sines[i] = stands_before(e, i, made_of);
         if (!e->sines[i]) continue;
         any = true;

@@ -52,9 +52,9 @@ static bool is_array(const kiln__operand *operand) {
 static bool has_narrow_accesses(const kiln__problem *problem, const kiln__schedule *s) {
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        const int lies = kiln__access_width(problem, operand, s);
-        if (is_array(operand) && 2 * (lies > 0 ? lies : 1) < kiln__widest_shifted(operand, s->vector_width))
-            return true;
+        if (!is_array(operand)) continue;
+        const int64_t lies = kiln__greatest(kiln__access_width(problem, operand, s), 1);
+        if (2 * lies < kiln__widest_shifted(operand, s->vector_width)) return true;
     }
     return false;
 }

@@ -73,8 +73,8 @@ static void choose_policy(const kiln__ir *ir, const kiln__problem *problem, cons
     int64_t bytes = 0;
     if (!once || ir->phase_count == 0 || problem->columns_out || !problem->cols) return;
     for (int o = 0; o < problem->input_count; o++) {
-        s->tensors[o].evict_first = has_unshared_elements(problem, &problem->operands[o]) && s->tensors[o].width &&
-                                    !(s->tensors[o].shifted && kiln__schedule_shifts(s));
+        s->tensors[o].evict_first =
+            has_unshared_elements(problem, &problem->operands[o]) && s->tensors[o].width && !s->tensors[o].shifted;
         if (s->tensors[o].evict_first) bytes += (int64_t)kiln_type_size(problem->operands[o].type);
     }
     s->evict_first_rows = bytes ? most / problem->cols / bytes : 0;

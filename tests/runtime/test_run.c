@@ -504,12 +504,14 @@ static void where_clusters_have_no_room_the_next_schedule_runs(void **state) {
     launch_expect(launch_run(program, row), KILN_OK, "");
     const int compiles = launch_compiles(f);
     assert_false(launch_in_clusters(program, row));
-    assert_true(compiles > 1); /* clusters come before */
+    assert_int_equal(f->fake->last_grid[0] % 8, 0); /* as many blocks for each row */
+    assert_true(compiles > 1);                      /* clusters come before */
     kiln_program_destroy(program);
     f->fake->clusters = 8;
     program = launch_program(context, "y = softmax(x)");
     launch_expect(launch_run(program, row), KILN_OK, "");
     assert_true(launch_in_clusters(program, row));
+    assert_true(f->fake->last_grid[0] > 8);
     assert_int_equal(launch_compiles(f), compiles);
     kiln_program_destroy(program);
     kiln_context_destroy(context);

@@ -114,6 +114,12 @@ static bool runs_right(const test_case *test) {
     return right;
 }
 
+static int count_wrong(const test_case *cases, size_t count) {
+    int wrong = 0;
+    for (size_t i = 0; i < count; i++) wrong += !runs_right(&cases[i]);
+    return wrong;
+}
+
 /* ---- rows without elements -------------------------------------------------------------------------------- */
 
 static const test_case empty[] = {
@@ -165,13 +171,12 @@ static int close_device(void **unused) {
 
 static void rows_without_elements_read_nothing(void **unused) {
     static const char *const schedules[] = {"shared", "stream, splits 2", "cluster 2"};
-    int wrong = 0;
-    for (size_t i = 0; i < COUNT(empty); i++) wrong += !runs_right(&empty[i]);
+    int wrong = count_wrong(empty, COUNT(empty));
     for (size_t s = 0; s < COUNT(schedules); s++) { /* a context reads them when it is made */
         assert_int_equal(close_device(unused), 0);
         setenv("KILN_SCHEDULE", schedules[s], 1);
         assert_int_equal(open_device(unused), 0);
-        for (size_t i = 0; i < COUNT(empty); i++) wrong += !runs_right(&empty[i]);
+        wrong += count_wrong(empty, COUNT(empty));
     }
     assert_int_equal(close_device(unused), 0);
     unsetenv("KILN_SCHEDULE");
@@ -192,14 +197,10 @@ static const test_case repeated[] = {
 
 static void values_for_several_columns_follow_their_axis(void **unused) {
     (void)unused;
-    int wrong = 0;
-    for (size_t i = 0; i < COUNT(repeated); i++) wrong += !runs_right(&repeated[i]);
-    assert_int_equal(wrong, 0);
+    assert_int_equal(count_wrong(repeated, COUNT(repeated)), 0);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------ */
-
-#define STRIDED "f32[3,4,8]{100,1,5}"
+/* ---- rows that begin between accesses -------------------------------------------------------------------------- */
 
 static const test_case unaligned[] = {
     {"s = sum(x)", NULL, "f16[7,100]@2 f32[7]", NULL},
@@ -221,10 +222,12 @@ static const test_case unaligned[] = {
 /* Vectors are read and written as wholes, each access a multiple of itself and within its tensor. */
 static void rows_begin_anywhere(void **unused) {
     (void)unused;
-    int wrong = 0;
-    for (size_t i = 0; i < COUNT(unaligned); i++) wrong += !runs_right(&unaligned[i]);
-    assert_int_equal(wrong, 0);
+    assert_int_equal(count_wrong(unaligned, COUNT(unaligned)), 0);
 }
+
+/* ---- names ------------------------------------------------------------------------------------------------ */
+
+#define STRIDED "f32[3,4,8]{100,1,5}"
 
 static const test_case named[] = {
     {"s = sum(x + x_row + x_step0 + x_step1 + in_x)", NULL,
@@ -245,9 +248,7 @@ static const test_case named[] = {
 
 static void names_mean_nothing_to_the_compiler(void **unused) {
     (void)unused;
-    int wrong = 0;
-    for (size_t i = 0; i < COUNT(named); i++) wrong += !runs_right(&named[i]);
-    assert_int_equal(wrong, 0);
+    assert_int_equal(count_wrong(named, COUNT(named)), 0);
 }
 
 int main(void) {

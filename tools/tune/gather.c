@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/extent.h"
 #include "base/types.h"
 #include "bench_clock.h"
 #include "gather_points.h"
@@ -205,13 +206,6 @@ static int64_t bytes_of(const kiln_tensor *tensor) {
     return gpu_tensor_elements(tensor) * (int64_t)kiln_type_size(tensor->type);
 }
 
-/* From its first element to its last one, with what lies between its rows. */
-static int64_t bytes_between(const kiln_tensor *tensor) {
-    int64_t last = 0;
-    for (int32_t i = 0; i < tensor->rank; i++) last += (tensor->sizes[i] - 1) * tensor->strides[i];
-    return (last + 1) * (int64_t)kiln_type_size(tensor->type);
-}
-
 /* Numbers of any type: small positive ones of f16, and of bytes. */
 static kiln_status fill(const device_state *t, void *data, size_t bytes) {
     static unsigned char block[1 << 22];
@@ -231,7 +225,8 @@ static kiln_status fill(const device_state *t, void *data, size_t bytes) {
 static kiln_status place_tensors(device_state *t, task *of) {
     for (size_t i = 0; i < of->entry.tensor_count; i++) {
         const size_t shift = (uintptr_t)of->tensors[i].data % 16;
-        const size_t bytes = (size_t)bytes_between(&of->tensors[i]) + shift;
+        const kiln__extent extent = kiln__extent_of(&of->tensors[i]);
+        const size_t bytes = (size_t)(extent.high - extent.low) + shift;
         if (bytes > t->capacity[i]) {
             gpu_free(&t->gpu, t->data[i]);
             t->data[i] = NULL;
@@ -241,7 +236,7 @@ static kiln_status place_tensors(device_state *t, task *of) {
             if (status) return status;
             t->capacity[i] = bytes;
         }
-        of->tensors[i].data = (char *)t->data[i] + shift;
+        of->tensors[i].data = (char *)t->data[i] + shift - extent.low;
     }
     return KILN_OK;
 }
