@@ -20,19 +20,21 @@ KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col, kiln_index) { 
 
 /* KILN_PITCHED: of every args.pitch elements the first args.filled are the tensors', and nobody has those behind. */
 #ifdef KILN_PITCHED
-template <class I> KILN_DEVICE int kiln_clip_below(I elements) {
-    return elements < 0 ? 0 : elements < KILN_VECTOR_WIDTH ? (int)elements : KILN_VECTOR_WIDTH;
-}
-/* From col on: how many elements are before the next gap, and before the row behind it. */
+/* From col on: how many elements are before the next gap, and before the row behind it; below 0 in the gap. Numbers of
+ * 32 bits are not clipped to a vector's: ptxas of CUDA 13.0 gets min, then max with 0, then a comparison with the bound
+ * wrong (VIMNMX.RELU with both of its predicates in one register). */
 KILN_DEVICE void kiln_find_gap(kiln_index col, kiln_divisor pitch, kiln_i64 filled, int &gap, int &next) {
     const int at = col < 0 ? (int)col : (int)((kiln_u32)col - kiln_divide((kiln_u32)col, pitch) * pitch.divisor);
-    gap = kiln_clip_below((int)filled - at);
-    next = kiln_clip_below((int)pitch.divisor - at);
+    gap = (int)filled - at;
+    next = (int)pitch.divisor - at;
+}
+KILN_DEVICE int kiln_clip_to_vector(kiln_i64 elements) {
+    return elements < 0 ? 0 : elements < KILN_VECTOR_WIDTH ? (int)elements : KILN_VECTOR_WIDTH;
 }
 KILN_DEVICE void kiln_find_gap(kiln_index col, kiln_i64 pitch, kiln_i64 filled, int &gap, int &next) {
     const kiln_i64 at = col < 0 ? col : col % pitch;
-    gap = kiln_clip_below(filled - at);
-    next = kiln_clip_below(pitch - at);
+    gap = kiln_clip_to_vector(filled - at);
+    next = kiln_clip_to_vector(pitch - at);
 }
 #endif
 
@@ -51,7 +53,7 @@ struct kiln_span {
     }
     static constexpr bool always_whole = false;
 #ifdef KILN_PITCHED
-    KILN_MEMBER bool whole() const { return readable() && gap == KILN_VECTOR_WIDTH; }
+    KILN_MEMBER bool whole() const { return readable() && gap >= KILN_VECTOR_WIDTH; }
     KILN_MEMBER bool has(int j) const { return low <= j && j < high && (j < gap || j >= next); }
 #else
     KILN_MEMBER bool whole() const { return readable(); }

@@ -207,8 +207,8 @@ template <class Order> struct kiln_choosing {
     KILN_MEMBER bool is_too_high(int found) const {
         return guesses && found < first && (floor != sure.floor || last != sure_last);
     }
-    /* Of a sample of those that reach the sure floor the one that as many reach as are halfway from those wanted to
-     * those that there is room for. The same columns are a sample again: after a failure it is one further behind. */
+    /* Of a sample of those that reach the sure floor the one that Order::wanted of the row reach. The same columns are
+     * a sample again: after a failure it is one further behind. */
     KILN_MEMBER void guess(int found) {
         if (sample_mask == 0) { /* all that reach the floor are counted: it is sure, or it was too high */
             if (found >= first && found < sure.count) {
@@ -221,7 +221,7 @@ template <class Order> struct kiln_choosing {
             }
             return admit((float)sure.count, 1.0f);
         }
-        const int wanted = (first + most) / 2 * (4 + failures) / 4;
+        const int wanted = Order::wanted + failures * Order::wider;
         const int place = wanted / (int)(sample_mask + 1) + failures;
         if (found <= most && place < found) {
             rises_to(number_of(place > 0 ? place : 1, found));

@@ -32,9 +32,10 @@ void kiln__emit_orders(const kiln__emitter *e) {
         if (chooses)
             kiln__write(e,
                         "    static constexpr bool looks = %s, guesses = %s;\n"
-                        "    static constexpr int groups = %d, failures = %d, sampled = %d, counted = %d;\n",
+                        "    static constexpr int groups = %d, failures = %d, sampled = %d, counted = %d, wanted = %d, "
+                        "wider = %d;\n",
                         choosing.looks ? "true" : "false", choosing.guesses ? "true" : "false", choosing.groups,
-                        choosing.failures, choosing.sampled, choosing.counted);
+                        choosing.failures, choosing.sampled, choosing.counted, choosing.wanted, choosing.wider);
         kiln__write(e, "};\n\n");
     }
 }

@@ -408,6 +408,8 @@ typedef struct kiln__choosing {
     bool guesses; /* floors are guessed from samples of the row, which is gone over once more for each */
     int failures; /* of guesses at most, one after another: then floors rise as what is there says */
     int sampled;  /* about so many values are a sample */
+    int wanted;   /* so many values are to reach a floor that is guessed ... */
+    int wider;    /* ... and after each failure so many more */
     int counted;  /* values that a thread has when they are brought into order by counting what stands before each; of
                    * more they are merged */
 } kiln__choosing;

@@ -79,6 +79,7 @@ kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *proble
     const int64_t first = ir->insts[order].u.order.first, enough = kiln__greatest(2 * first, 4);
     const int threads = s->team.threads_per_row;
     const int64_t room = values_in_order(ir, s->row.slots.columns, order);
+    const int64_t wanted = (first + room) / 2; /* halfway from too few to too many */
     int groups = (int)kiln__greatest(threads / 32, 1);
     while (groups < enough && groups < threads) groups *= 2;
     const bool looks = reaching((double)first, groups) <= (double)room && problem->cols > 2 * (int64_t)groups;
@@ -89,6 +90,8 @@ kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *proble
         .guesses = !looks && !rounds && problem->cols > room,
         .failures = MOST_FAILURES,
         .sampled = (int)room / 2,
+        .wanted = (int)wanted,
+        .wider = (int)wanted / 4,
         .counted = (int)kiln__least(kiln__divide_up(room, threads), room <= FEW_VALUES ? FEW_VALUES : COUNTED_VALUES)};
 }
 
