@@ -16,6 +16,9 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__CTYPES] = {
     { form, form, form, form, form, form, form }
 #define EACH(f32, f64, integer) \
     { f32, f64, integer, integer, integer, integer, integer }
+#define MINIMUM "kiln_minimum(%s, %s)"
+#define EACH_MINIMUM(f32, f64) \
+    { f32, f64, "kiln_unseen(" MINIMUM ")", MINIMUM, MINIMUM, MINIMUM, MINIMUM }
 #define ORDER(number, bool) \
     { number, number, number, number, bool, number, number }
 #define LIBM(name) \
@@ -36,8 +39,8 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__CTYPES] = {
     [KILN__OP_BITNOT] = {NULL, NULL, "~%s", "~%s", "!%s", "~%s", "~%s"},
     [KILN__OP_SHL] = ALL("kiln_shl(%s, %s)"), [KILN__OP_SHR] = ALL("kiln_shr(%s, %s)"),
     [KILN__OP_POPCOUNT] = ALL("kiln_popcount(%s)"), [KILN__OP_WHERE] = ALL("%s ? %s : %s"),
-    [KILN__OP_MINIMUM] = ALL("kiln_minimum(%s, %s)"), [KILN__OP_MAXIMUM] = ALL("kiln_maximum(%s, %s)"),
-    [KILN__OP_FMIN] = EACH("fminf(%s, %s)", "fmin(%s, %s)", "kiln_minimum(%s, %s)"),
+    [KILN__OP_MINIMUM] = EACH_MINIMUM(MINIMUM, MINIMUM), [KILN__OP_MAXIMUM] = ALL("kiln_maximum(%s, %s)"),
+    [KILN__OP_FMIN] = EACH_MINIMUM("fminf(%s, %s)", "fmin(%s, %s)"),
     [KILN__OP_FMAX] = EACH("fmaxf(%s, %s)", "fmax(%s, %s)", "kiln_maximum(%s, %s)"),
     [KILN__OP_FMA] = {"fmaf(%s, %s, %s)", "fma(%s, %s, %s)"}, [KILN__OP_FMOD] = ALL("kiln_fmod(%s, %s)"),
     [KILN__OP_REMAINDER] = ALL("kiln_remainder(%s, %s)"), [KILN__OP_POW] = EACH("powf(%s, %s)", "pow(%s, %s)", "kiln_power(%s, %s)"),

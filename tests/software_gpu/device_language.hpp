@@ -390,6 +390,7 @@ __forceinline__ unsigned kiln_e2m1_pair_to_f16(unsigned char pair) {
 }
 #endif
 
+__forceinline__ int kiln_unseen(int v) { return v; }
 __forceinline__ float kiln_maximum(float a, float b) { return a > b || a != a ? a : b; }
 __forceinline__ float kiln_minimum(float a, float b) { return a < b || a != a ? a : b; }
 __forceinline__ int kiln_count_larger(int count, unsigned long long a, unsigned long long b) { return count + (a > b); }
