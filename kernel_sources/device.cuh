@@ -84,9 +84,9 @@ KILN_DEVICE kiln_u32 kiln_e4m3_pair_to_f16(unsigned short h) {
 }
 #endif
 
-/* The value, in a way that ptxas does not see. Before CUDA 13.4 it makes one instruction of a minimum of integers, the
- * maximum of that and 0 and whether the result is the bound, which says so of other values, too (VIMNMX.RELU of sm_90
- * and sm_103; https://github.com/NVIDIA/cccl/pull/11306 has more of it). */
+/* The value, in a way that ptxas does not see through. Before CUDA 13.4 it makes one instruction, VIMNMX.RELU, of a
+ * minimum of integers, the maximum of that and 0, and a comparison of the result with the bound, and gets it wrong on
+ * sm_90 and sm_103 (https://github.com/NVIDIA/cccl/pull/11306). */
 KILN_DEVICE int kiln_unseen(int v) {
 #if (__CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1030) && KILN_COMPILER < 1304
     asm("lop3.b32 %0, %0, 0, 0, 0xf0;" : "+r"(v));

@@ -20,9 +20,8 @@ KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col, kiln_index) { 
 
 /* KILN_PITCHED: of every args.pitch elements the first args.filled are the tensors', and nobody has those behind. */
 #ifdef KILN_PITCHED
-/* From col on: how many elements are before the next gap, and before the row behind it; below 0 in the gap. Numbers of
- * 32 bits are not clipped to a vector's: ptxas of CUDA 13.0 gets min, then max with 0, then a comparison with the bound
- * wrong (VIMNMX.RELU with both of its predicates in one register). */
+/* From col on: how many elements are before the next gap, and before the row behind it; can be below 0. Numbers of
+ * 32 bits are not clipped to a vector's, which ptxas could get wrong (kiln_unseen). */
 KILN_DEVICE void kiln_find_gap(kiln_index col, kiln_divisor pitch, kiln_i64 filled, int &gap, int &next) {
     const int at = col < 0 ? (int)col : (int)((kiln_u32)col - kiln_divide((kiln_u32)col, pitch) * pitch.divisor);
     gap = (int)filled - at;
