@@ -228,24 +228,20 @@ template <int BYTES> KILN_DEVICE void kiln_copy_async_first(void *shared, const 
                      : "memory");
 }
 KILN_DEVICE void kiln_copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-/* commit: the copies since the last one are a group; wait_but: until all but the latest `groups` have arrived (or
- * fewer). */
+/* commit: the copies since the last one are a group; wait_but: until all but the latest `groups` have arrived, or
+ * but a power of two below that: the instruction has its number in itself. */
 KILN_DEVICE void kiln_copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 KILN_DEVICE void kiln_copy_wait_but(int groups) {
-    if (groups <= 0)
-        asm volatile("cp.async.wait_group 0;" ::: "memory");
+    if (groups >= 8)
+        asm volatile("cp.async.wait_group 8;" ::: "memory");
+    else if (groups >= 4)
+        asm volatile("cp.async.wait_group 4;" ::: "memory");
+    else if (groups >= 2)
+        asm volatile("cp.async.wait_group 2;" ::: "memory");
     else if (groups == 1)
         asm volatile("cp.async.wait_group 1;" ::: "memory");
-    else if (groups == 2)
-        asm volatile("cp.async.wait_group 2;" ::: "memory");
-    else if (groups == 3)
-        asm volatile("cp.async.wait_group 3;" ::: "memory");
-    else if (groups < 6)
-        asm volatile("cp.async.wait_group 4;" ::: "memory");
-    else if (groups < 10)
-        asm volatile("cp.async.wait_group 6;" ::: "memory");
     else
-        asm volatile("cp.async.wait_group 10;" ::: "memory");
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
 #endif
 

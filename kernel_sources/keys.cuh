@@ -17,7 +17,7 @@ template <class S> struct kiln_order { /* of integers */
 };
 template <> struct kiln_order<bool> {
     typedef kiln_u32 key;
-    static constexpr int bits = 2;
+    static constexpr int bits = 1;
     static KILN_MEMBER bool value(key k) { return k != 0; }
     static KILN_MEMBER bool result(key k) { return value(k); }
     static KILN_MEMBER bool none() { return false; }

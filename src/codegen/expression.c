@@ -66,7 +66,7 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__CTYPES] = {
     [KILN__OP_REDUCE_MAX] = ORDER("kiln_maximum(%s, %s)", "%s | %s"),
     [KILN__OP_REDUCE_MIN] = ORDER("kiln_minimum(%s, %s)", "%s & %s"),
     [KILN__OP_REDUCE_ARGMAX] = ALL("kiln_argmax(%s, %s)"), [KILN__OP_REDUCE_ARGMIN] = ALL("kiln_argmin(%s, %s)"),
-    [KILN__OP_REDUCE_KTH] = ALL("kiln_add_counts(%s, %s)"),
+    [KILN__OP_REDUCE_KTH] = ALL("%s + %s"),
     [KILN__OP_REDUCE_ANY] = ALL("%s | %s"), [KILN__OP_REDUCE_ALL] = ALL("%s & %s"),
 /* clang-format on */
 #undef ALL
@@ -374,7 +374,7 @@ void kiln__emit_called(const kiln__emitter *e) {
 const char *kiln__spell_state(const kiln__emitter *e, const kiln__inst *reduction) {
     bool arg = kiln__op_is_arg(reduction->op);
     kiln__ctype type = arg ? e->ir->insts[reduction->args[0]].type : reduction->type;
-    if (kiln__op_selects(reduction->op)) return "kiln_counts";
+    if (kiln__op_selects(reduction->op)) return "kiln_index";
     return kiln__spell(e, arg ? "kiln_arg<%s>" : "%s", kiln__cxx_ctype(type));
 }
 
@@ -407,7 +407,7 @@ const char *kiln__spell_identity(const kiln__emitter *e, const kiln__inst *inst)
     case KILN__OP_REDUCE_ALL: return spell_number(e, reduction->type, 1, 1);
     case KILN__OP_REDUCE_MAX:
     case KILN__OP_REDUCE_MIN: return worst;
-    case KILN__OP_REDUCE_KTH: return "kiln_counts{}";
+    case KILN__OP_REDUCE_KTH: return "0";
     case KILN__OP_REDUCE_USER: return spell_number(e, reduction->type, combine->identity, combine->identity_i64);
     default: return kiln__spell(e, "%s::none(%s)", kiln__spell_state(e, reduction), worst);
     }

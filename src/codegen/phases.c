@@ -103,7 +103,7 @@ static void emit_accumulate(const kiln__emitter *e, uint32_t reduction, bool mas
         return;
     }
     if (kiln__op_selects(inst->op)) {
-        kiln__write(e, "            %s%s.take(%s, row.s%u%s);\n", masked ? "if (span.has(j)) " : "", r, value,
+        kiln__write(e, "            %s%s += (%s) <= row.s%u%s.bound;\n", masked ? "if (span.has(j)) " : "", r, value,
                     reduction, e->rows_in_vectors ? "[j]" : "");
         return;
     }

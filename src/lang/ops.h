@@ -162,17 +162,11 @@ static inline bool kiln__op_runs(kiln__op op) { return kiln__op_is_reduction(op)
 static inline bool kiln__op_is_ordered(kiln__op op) {
     return op == KILN__OP_REDUCE_USER || op == KILN__OP_REDUCE_BEFORE;
 }
-/* A selection goes over its row once for each KILN__SELECTION_BITS of a value, and carries a count for all but one of
- * the digits that these can be. */
-#define KILN__SELECTION_BITS 2
-#define KILN__SELECTION_COUNTS 3
+/* A selection goes over its row once for each bit of a value, and counts. */
 static inline bool kiln__op_selects(kiln__op op) { return op == KILN__OP_REDUCE_KTH; }
 /* Typed: what columns of a sorted row have. */
 static inline bool kiln__op_is_order(kiln__op op) { return op == KILN__OP_ORDER || op == KILN__OP_SORTED; }
 /* How many values a reduction carries; 0 for what is none. */
-static inline int kiln__reduction_values(kiln__op op) {
-    if (kiln__op_selects(op)) return KILN__SELECTION_COUNTS;
-    return kiln__op_is_arg(op) ? 2 : kiln__op_is_reduction(op);
-}
+static inline int kiln__reduction_values(kiln__op op) { return kiln__op_is_arg(op) ? 2 : kiln__op_is_reduction(op); }
 
 #endif

@@ -31,8 +31,8 @@ int kiln__phase_passes(const kiln__ir *ir, uint32_t phase) {
         const kiln__inst *inst = &ir->insts[i];
         if (!kiln__op_selects(inst->op) || inst->phase != phase + 1) continue;
         const kiln_type type = kiln__selection_type(ir, inst);
-        const int bits = type == KILN_BOOL ? KILN__SELECTION_BITS : 8 * (int)kiln_type_size(type);
-        if (bits / KILN__SELECTION_BITS > passes) passes = bits / KILN__SELECTION_BITS;
+        const int bits = type == KILN_BOOL ? 1 : 8 * (int)kiln_type_size(type);
+        if (bits > passes) passes = bits;
     }
     return passes;
 }

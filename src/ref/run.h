@@ -125,9 +125,13 @@ typedef struct kiln__ref_run_state {
 
 /* Goes through the space. roles has room for each instruction in phase_count + 1 passes. */
 void kiln__ref_run_rows(kiln__ref_run_state *run);
+
+/* ---- tensors (operands.c) ---- */
+
 /* An input at n columns of the current row, from `col` on. */
 void kiln__ref_load_input(const kiln__ref_run_state *run, const kiln__inst *inst, int64_t col, size_t n,
                           kiln__ref_value *out);
+void kiln__ref_store_output(const kiln__ref_run_state *run, uint32_t output, int64_t col, size_t n);
 
 /* ---- all rows together (across.c) ---- */
 
@@ -138,6 +142,5 @@ bool kiln__ref_across_make(kiln__ref_run_state *run);
 void kiln__ref_across_add(const kiln__ref_run_state *run, uint32_t index, int64_t col, size_t n);
 /* What they come to, and the outputs that are made of it. */
 void kiln__ref_across_finish(kiln__ref_run_state *run);
-void kiln__ref_store_output(const kiln__ref_run_state *run, uint32_t output, int64_t col, size_t n);
 
 #endif

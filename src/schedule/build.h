@@ -65,7 +65,7 @@ bool kiln__row_tile_pairs(const kiln__problem *problem);
 typedef struct kiln__column_facts {
     int64_t cols;
     bool again;       /* the inputs are needed after the first reductions */
-    bool transposed;  /* outputs have contiguous columns, not rows */
+    int line;         /* elements per access of outputs that have contiguous columns, not rows; 0: there is none */
     int staged_bytes; /* of one row at one column, all staged inputs together */
     int narrowest;    /* bytes of the narrowest tensor whose rows are contiguous; 0: none */
     int slot_bytes;   /* the same, all values as wide as the widest: padding counts, too */

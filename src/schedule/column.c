@@ -7,6 +7,8 @@
 #include "schedule/access.h"
 #include "schedule/build.h"
 
+#define MOST_LINE 8 /* neighbouring columns of a thread: more of them take registers from its rows */
+
 /* ---- what lies side by side ---- */
 
 /* How far a neighbouring row lies. */
@@ -51,14 +53,15 @@ static void find_operand(const kiln__problem *problem, int o, kiln__column_facts
     const int size = (int)kiln_type_size(operand->type);
     s->tensors[o].staged = !operand->output && kiln__has_own_elements(operand);
     if (s->tensors[o].staged) f->staged_bytes += size;
-    f->transposed |= !s->passes.ordered && f->cols > 1 && along_columns(problem, operand, 8) > 1;
+    if (!s->passes.ordered && f->cols > 1)
+        f->line = (int)kiln__greatest(f->line, along_columns(problem, operand, MOST_LINE));
     if (rows_together(problem, operand, 1) && (!f->narrowest || size < f->narrowest)) f->narrowest = size;
 }
 
-/* What a reduction carries; of a selection counts, and what they are counted by. */
+/* What a reduction carries; of a selection a count of columns. */
 static int carried_bytes(const kiln__inst *inst) {
     if (!kiln__op_is_reduction(inst->op)) return 0;
-    if (kiln__op_selects(inst->op)) return 32;
+    if (kiln__op_selects(inst->op)) return 8;
     if (kiln__op_is_arg(inst->op)) return 16;
     return kiln__ctype_bytes(inst->type);
 }
@@ -186,7 +189,7 @@ static bool set_vectors(const kiln__given *g, const kiln__column_facts *f, const
     if (point->vectors_begin == KILN__BEGIN_WRAPPED) {
         s->edges = KILN__EDGES_WRAPPED;
         s->column.run_rows = 1;
-        return !f->transposed && point->rows_per_block == g->problem->outer[g->problem->outer_rank - 1] &&
+        return f->line <= 1 && point->rows_per_block == g->problem->outer[g->problem->outer_rank - 1] &&
                point->cluster <= 1 && point->staging != KILN__STAGING_SHARED &&
                kiln__column_wraps(g, width, point->threads, s);
     }
@@ -202,13 +205,12 @@ static bool set_vectors(const kiln__given *g, const kiln__column_facts *f, const
     return true;
 }
 
-/* As many neighbouring columns for a thread as make 16 bytes of halves, where outputs have columns side by side; steps
- * become whole lines of them. */
+/* As many neighbouring columns for a thread as outputs store at once, whose columns lie side by side; steps become
+ * whole lines of them. */
 static void set_transpose_width(const kiln__column_facts *f, kiln__schedule *s) {
-    enum { WIDTH = 8 };
-    if (!f->transposed) return;
-    s->steps = kiln__divide_up(s->steps, WIDTH) * WIDTH;
-    s->column.transpose_width = WIDTH;
+    if (f->line <= 1) return;
+    s->column.transpose_width = f->line;
+    s->steps = kiln__divide_up(s->steps, s->column.transpose_width) * s->column.transpose_width;
 }
 
 /* ---- who works on them ---- */
@@ -320,7 +322,7 @@ static int64_t slot_bytes(const kiln__given *g, const kiln__column_facts *f, con
             const kiln__inst *inst = &g->ir->insts[i];
             if (!kiln__reduces_in(inst, phase)) continue;
             const int values = kiln__reduction_values(inst->op); /* several: numbers of columns among them */
-            const int64_t each = values > 1 ? 8 : kiln__ctype_bytes(inst->type);
+            const int64_t each = values > 1 ? 8 : carried_bytes(inst);
             members = kiln__divide_up(members, each) * each + values * each;
             widest = kiln__greatest(widest, each);
         }

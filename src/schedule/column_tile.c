@@ -111,7 +111,7 @@ static tile_threads find_threads(const tile_facts *f, int64_t rows, int64_t unit
         t.lanes = kiln__divide_up(kiln__divide_up(rows, t.vector), unit) * unit;
         const int64_t ranks = 2 * (int64_t)t.vector * parts;
         const bool enough = ranks * s->steps > elements_of(f) || ranks * f->exchanged > MOST_CARRIED;
-        if (t.vector == 8 || (enough && t.lanes * t.sharing <= KILN__MOST_THREADS)) return t;
+        if (t.vector == 4 || (enough && t.lanes * t.sharing <= KILN__MOST_THREADS)) return t;
     }
 }
 

@@ -59,7 +59,7 @@ static int64_t weigh_combine(const count *c, const kiln__combine *combine) {
 }
 
 static int64_t weigh_reduction(const count *c, const kiln__inst *reduction) {
-    if (kiln__op_selects(reduction->op)) return 2 * KILN__SELECTION_COUNTS;
+    if (kiln__op_selects(reduction->op)) return 2;
     if (reduction->op != KILN__OP_REDUCE_USER) return kiln__op_is_arg(reduction->op) ? 8 : 1;
     return c->calls ? KILN__CALL_WEIGHT : weigh_combine(c, &c->ir->combines[reduction->u.reducer]);
 }

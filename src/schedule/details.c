@@ -145,6 +145,7 @@ void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, ki
         s->column.whole_steps = whole_steps_of(problem, s);
         s->column.last_chunk_batch = last_chunk_batch_of(s);
         s->column.conditional_stores = has_conditional_stores(s);
+        s->split.alternates = s->split.chunks > 1;
     }
     s->team.whole_warps = has_whole_warps(s);
     set_accesses(problem, s);

@@ -139,6 +139,8 @@ typedef struct kiln__split {
     bool separate_launch; /* one value per row is stored in a launch after that of the columns: it may take the place of
                            * an input that blocks read there */
     bool columns_last; /* the last launch, but for a separate one, goes over the columns, by the blocks of all chunks */
+    bool alternates;   /* column: each second launch goes over the columns from the last block to the first: what was
+                        * read last is in the L2 */
     bool combines; /* column: a launch behind that of a phase combines what its chunks come to, once for all blocks that
                     * need it; else each of them does */
     int final_threads; /* of such launches, and of the last one where it stores one value per row: threads that share

@@ -27,7 +27,9 @@ static void count_operand(const kiln__operand *operand, kiln__traits *t) {
 static void count_instruction(const kiln__inst *inst, kiln__traits *t) {
     const bool wide = kiln__ctype_is_wide(inst->type);
     t->finds_columns |= kiln__op_is_arg(inst->op);
-    if (kiln__op_is_reduction(inst->op)) t->carried += kiln__reduction_values(inst->op) * (wide ? 2 : 1);
+    /* A selection has its bound and what it found beside the count. */
+    const int values = kiln__op_selects(inst->op) ? 3 : kiln__reduction_values(inst->op);
+    if (kiln__op_is_reduction(inst->op)) t->carried += values * (wide ? 2 : 1);
 }
 
 kiln_status kiln__traits_find(const kiln__ir *ir, const kiln__problem *problem, kiln__traits *out) {

@@ -135,9 +135,9 @@ foreach(fault IN ITEMS "src/base/low.c includes lang/ir.h" "kernel_sources/kerne
     set_tests_properties(${name} PROPERTIES PASS_REGULAR_EXPRESSION ${fault})
 endforeach()
 
-# Schedules and the code generator are read from the top down. The parser's files do call each other, and show that the check can fail.
+# Each folder is read from the top down. The parser's files do call each other, and show that the check can fail.
 if(kiln_bash)
-    foreach(folder IN ITEMS codegen schedule lang)
+    foreach(folder IN ITEMS base cache codegen gpu jit lang problem ref schedule)
         add_test(NAME circles_${folder}
                  COMMAND ${kiln_bash} ${here}/check_circles.sh ${CMAKE_NM} src/${folder} $<TARGET_OBJECTS:kiln_objects>
                  COMMAND_EXPAND_LISTS)

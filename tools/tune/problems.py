@@ -52,6 +52,7 @@ def shared(*domains):
 
 ROWS = shared("rows") + OWN_ROWS
 POINTS = shared("points", "flat") + OWN_POINTS
+TURNED = [row for row in OWN_ROWS + shared("rows") if row[2] == "x y" and row[0] in ("softmax", "norm")]
 COLUMNS = shared("columns", "middle") + [
     row for row in ROWS if row[0] in ("softmax", "norm", "statistics", "reduction") and "index" not in row[1]]
 
@@ -95,12 +96,18 @@ ORDERS = [
     ("sort", "y = sort(x)", "x y"), ("sort", "y = sort(x); i = argsort(x)", "x y i:i64"), ("sort", "i = argsort(abs(x))", "x i:i32"),
     ("sort", "p = softmax(x); y = sort(p, descending = true); c = cumsum(y)", "x y c"),
 ]
+# One value of a row is its k-th: the row is gone over many times.
+SELECTIONS = [
+    ("selection", "m = median(x)", "x m=r"), ("selection", "y = x - median(x)", "x y"),
+    ("selection", "m = kth(x, 5)", "x m=r"), ("selection", "y = x >= kth_largest(x, 8) ? x : -inf", "x y"),
+    ("selection", "y = clamp(x, quantile(x, 0.01), quantile(x, 0.99))", "x y"), ("selection", "m = quantile(x, 0.5)", "x m=r"),
+]
 
 
 # What is drawn where nothing else is said: of all tensors together, of rows, and of rows that lie side by side.
 BYTES, COLUMNS_OF_ROWS, COLUMNS_OF_NEIGHBOURS = 200e6, (24, 200000), (3, 20000)
 LAYOUTS = {"row": 60, "column": 24, "point": 12, "transpose": 4, "across": 0, "block": 0, "totals": 0, "tall": 0,
-           "odd": 0, "order": 0}  # of a hundred
+           "odd": 0, "order": 0, "selection": 0, "turned": 0}  # of a hundred
 
 
 def tensors_of(spec, kind, shape, reduced):
@@ -124,17 +131,20 @@ def tensors_of(spec, kind, shape, reduced):
 
 def shape_of(r, where, elements, columns, of_neighbours):
     """Of the space, and which of its axes are reduced."""
-    if where in ("row", "across", "block", "totals", "order"):
+    if where in ("row", "across", "block", "totals", "order") or (where == "selection" and r.random() < 0.8):
         cols = draw_size(r, *columns)
         rows = max(1, elements // cols)
         if where == "row" and r.random() < 0.15 and rows > 64:
             return [8, rows // 8, cols], [2]
         return [rows, cols], [1]
-    if where == "column":
+    if where in ("column", "selection"):
         cols = draw_size(r, *of_neighbours)
         rows = max(1, elements // cols)
         inner = min(rows, draw_size(r, 3, 100000))
         return ([cols, rows], [0]) if r.random() < 0.3 else ([max(1, rows // inner), cols, inner], [1])
+    if where == "turned":
+        cols = draw_size(r, 8, 4096)
+        return [cols, max(8, elements // cols)], [0]
     if where in ("tall", "odd"):
         kept = draw_size(r, 2, 400) | (where == "odd")
         return [max(1, elements // kept), kept], [0]
@@ -159,7 +169,7 @@ def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHB
     where = r.choices(layouts, weights if any(weights) else None)[0]
     family, program, spec = r.choice(
         {"row": ROWS, "column": COLUMNS, "tall": COLUMNS, "odd": COLUMNS, "across": ACROSS, "block": BLOCKS, "totals": TOTALS,
-         "order": ORDERS}.get(where, POINTS))
+         "order": ORDERS, "selection": SELECTIONS, "turned": TURNED}.get(where, POINTS))
     kind = r.choices(["bf16", "f16", "f32", "f64"], [45, 22, 30, 3])[0]
     each = sum(type_size(k) * (sizes[0] > 1) for _, k, sizes in tensors_of(spec, kind, [2], [] if "=r" not in spec else []))
     elements = int(size / max(1, each))
@@ -174,6 +184,8 @@ def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHB
         program, texts = "y = x * 0.5", [f"x={kind}[{images},{channels},{pixels}]{{{channels * pixels},1,{channels}}}",
                                          f"y={r.choice([kind, 'f16'])}[{images},{channels},{pixels}]"]
         family, reduced = "transpose", []
+    if where == "turned":  # the row's columns lie side by side in what is written
+        texts[-1] = tensor_text(*tensors[-1], [1, shape[0]])
     axes = [] if where in ("point", "transpose") and "sum" not in program else reduced
     written = [name.strip() for line in program.split(";") for name in line.split("=")[0].split(",")]
     outputs = [name for name, _, _ in tensors if name in written] if where != "transpose" else ["y"]

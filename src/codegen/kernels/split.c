@@ -10,8 +10,8 @@ static const char *spell_place(const kiln__emitter *e, bool ends, int passes) {
         return "    kiln_row row(args);\n    kiln_place_at(row, kiln_final_index() * KILN_VECTOR_WIDTH, "
                "KILN_RUN_ROWS);\n";
     if (e->rows_in_vectors)
-        return passes % 2 ? "    kiln_row row(args);\n    kiln_place(row, true);\n"
-                          : "    kiln_row row(args);\n    kiln_place(row);\n";
+        return e->schedule->split.alternates && passes % 2 ? "    kiln_row row(args);\n    kiln_place(row, true);\n"
+                                                           : "    kiln_row row(args);\n    kiln_place(row);\n";
     return ends ? "    kiln_row row(args, kiln_final_index());\n    if (row.index >= args.rows) return;\n"
                 : "    kiln_row row(args, kiln_row_index());\n    if (row.index >= args.rows) return;\n";
 }
