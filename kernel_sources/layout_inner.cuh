@@ -47,11 +47,10 @@ KILN_DEVICE int kiln_chunk() { return (int)(kiln_block() % KILN_SPLITS); }
 #define KILN_FIRST 0
 #endif
 
-#define KILN_TRANSPOSE_WIDTH 1           /* a vector's columns are neighbours */
-#define KILN_WHOLE_STEPS 0               /* streamed vectors ask for their columns ... */
-#define KILN_LAST_CHUNK_BATCH KILN_BATCH /* ... in all chunks alike */
+#define KILN_TRANSPOSE_WIDTH 1 /* a vector's columns are neighbours */
 #define KILN_LAST_CHUNK_STEPS 0
-KILN_DEVICE bool kiln_is_whole(const kiln_row &) { return false; }
+/* Whether KILN_WHOLE_STEPS are of this row's chunk, too. */
+KILN_DEVICE bool kiln_is_whole(const kiln_row &) { return KILN_SPLITS == 1; }
 
 /* A row's vectors among its ranks and their steps; in ordered programs a rank's are neighbours. A macro, as is what
  * else is short and the same in all kernels: each function that a kernel has costs the compiler time. */

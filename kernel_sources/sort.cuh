@@ -140,7 +140,7 @@ template <class Order> struct kiln_sorting {
         int a = first + low, b = middle + before - low;
         kiln_number at_a = from[least(a, behind - 1)], at_b = from[least(b, behind - 1)];
         value of_a = values()[at_a], of_b = values()[at_b];
-#pragma unroll 4
+#pragma unroll 1
         for (int i = begin; i < end; ++i) {
             const bool second = (a == middle) | ((b < last) & precedes(of_b, at_b, of_a, at_a)); /* without a branch */
             to[i] = second ? at_b : at_a;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Vectors that stay nowhere: every pass reads them again, KILN_BATCH in flight at a time. KILN_WHOLE_STEPS are inside
- * for all ranks, of split rows in all chunks but the last, whose last ones have KILN_LAST_CHUNK_BATCH in flight. */
+ * for all ranks, of split rows in all chunks but the last, whose last ones have KILN_LAST_BATCH in flight. */
 
 #ifndef KILN_ROW_STEPS
 #define KILN_ROW_STEPS(row) KILN_STEPS
@@ -40,8 +40,8 @@ struct kiln_stream {
     template <bool WHOLE, class Body>
     static KILN_MEMBER void each_single(const kiln_row &row, kiln_index first, Body &body) {
 #pragma unroll 1
-        for (kiln_index step = first; step < KILN_STEPS; step += KILN_LAST_CHUNK_BATCH) {
-            kiln_staged staged[KILN_LAST_CHUNK_BATCH];
+        for (kiln_index step = first; step < KILN_STEPS; step += KILN_LAST_BATCH) {
+            kiln_staged staged[KILN_LAST_BATCH];
             load<WHOLE>(row, step, staged);
             each_loaded<WHOLE>(row, step, staged, body);
         }
@@ -98,8 +98,7 @@ struct kiln_stream {
         const kiln_index inside = kiln_is_whole(row) ? KILN_STEPS : KILN_LAST_CHUNK_STEPS;
         for (; step + KILN_BATCH <= inside; step += KILN_BATCH) online_batch<true, KILN_BATCH>(row, step, online);
 #pragma unroll 1
-        for (; step < KILN_STEPS; step += KILN_LAST_CHUNK_BATCH)
-            online_batch<false, KILN_LAST_CHUNK_BATCH>(row, step, online);
+        for (; step < KILN_STEPS; step += KILN_LAST_BATCH) online_batch<false, KILN_LAST_BATCH>(row, step, online);
 #else
         for (; step < KILN_ROW_STEPS(row); step += KILN_BATCH) online_batch<false, KILN_BATCH>(row, step, online);
 #endif

@@ -186,7 +186,7 @@ template <class Order> struct kiln_choosing {
              * the first to come are there, which in an ascending row are the smallest: all others may reach it. */
             admit((float)found * (sample_mask + 1) * (found <= most ? first : there), (float)there);
         } else {
-            sample_mask >>= 2; /* four times as many */
+            sample_mask >>= 1; /* twice as many */
         }
         start();
         kiln_row_barrier();

@@ -83,19 +83,13 @@ static const char *spell_gap(const kiln__emitter *e, int o) {
     return p->wide ? "(args.pitch - args.filled)" : "(args.pitch.divisor - args.filled)";
 }
 
-/* Whether runs of the last dimension are whole vectors of the flat array. */
-static bool runs_are_vectors(const kiln__emitter *e) {
-    return e->schedule->edges != KILN__EDGES_SHIFTED &&
-           e->problem->outer[e->problem->outer_rank - 1] % e->schedule->vector_width == 0;
-}
-
 /* kiln_crossing_<operand>: where the elements of a vector of the flat array lie in a tensor. Of one that begins before
  * the array, those that it has begin a run. */
 static void emit_crossing(const kiln__emitter *e, int o) {
     const kiln__problem *p = e->problem;
     const int last = p->outer_rank - 1;
     const bool shifted = e->schedule->edges == KILN__EDGES_SHIFTED;
-    const bool straight = !last || runs_are_vectors(e);
+    const bool straight = !last || e->schedule->tensors[o].in_runs;
     const char *gap = spell_gap(e, o), *early = shifted ? " - early" : "", *stride = spell_last_stride(e, o);
     kiln__write(e, "KILN_DEVICE kiln_crossing kiln_crossing_%s(const kiln_arguments &args, kiln_index index)\n{\n",
                 e->name[o]);
@@ -130,7 +124,7 @@ void kiln__emit_offsets(const kiln__emitter *e) {
     for (int o = 0; o < e->operands; o++)
         if (kiln__has_offset(e, o)) emit_offset(e, o);
     for (int o = 0; o < e->tensors; o++)
-        if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING) emit_crossing(e, o);
+        if (kiln__access_crosses(&e->schedule->tensors[o])) emit_crossing(e, o);
 }
 
 /* How far the element at `column` is from the row's start: "col". */
@@ -173,8 +167,7 @@ const char *kiln__spell_run_step(const kiln__emitter *e, int o) {
 
 const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column) {
     const bool given = column != NULL;
-    const bool in_run =
-        e->schedule->strategy == KILN__TRANSPOSE || (e->flat && e->problem->outer_rank && runs_are_vectors(e));
+    const bool in_run = e->schedule->strategy == KILN__TRANSPOSE || e->schedule->tensors[o].in_runs;
     const bool near = !column && kiln__has_offset(e, o) && in_run;
     if (!column) column = e->rows_in_vectors || near ? "col" : "(col + j)";
     if (!given && e->schedule->edges == KILN__EDGES_WRAPPED && !is_wrapped(e, o)) column = "(col + row.rank[j])";

@@ -110,6 +110,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
             {"KILN_RANKS_PER_THREAD", kiln__column_of(s)->tile.ranks_per_thread},
             {"KILN_RANK_GROUPS", kiln__column_of(s)->rank_groups},
             {"KILN_COMBINE_LANES", kiln__column_of(s)->tile.combine_lanes});
+    EMIT_IF(!e->flat, {"KILN_WHOLE_STEPS", s->staging.whole_steps}, {"KILN_LAST_BATCH", s->staging.last_batch});
     emit_flag(e, s->edges == KILN__EDGES_WRAPPED, "KILN_WRAPPED");
     EMIT_IF(s->edges == KILN__EDGES_WRAPPED, {"KILN_KEPT_ROWS", kept_rows(e)},
             {"KILN_GROUPS", kiln__column_of(s)->groups}, {"KILN_EXCHANGED_ROWS", kiln__column_of(s)->exchanged_rows});
@@ -129,9 +130,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     EMIT_IF(kiln__schedule_clusters(s) && e->ir->phase_count > 0, {"KILN_ARRIVALS", e->ir->phase_count});
     EMIT_IF(kiln__column_of(s)->transpose_width, {"KILN_TRANSPOSE_WIDTH", kiln__column_of(s)->transpose_width});
     EMIT_IF(kiln__column_of(s)->run_rows, {"KILN_RUN_ROWS", kiln__column_of(s)->run_rows}, {"KILN_RUNS", runs},
-            {"KILN_WHOLE_STEPS", kiln__column_of(s)->whole_steps},
-            {"KILN_LAST_CHUNK_BATCH", kiln__column_of(s)->last_chunk_batch}, {"KILN_SLOTS", kiln__column_slots(s)},
-            {"KILN_COMBINED_BYTES", KILN__COMBINED_BYTES},
+            {"KILN_SLOTS", kiln__column_slots(s)}, {"KILN_COMBINED_BYTES", KILN__COMBINED_BYTES},
             {"KILN_CONDITIONAL_STORES", kiln__column_of(s)->conditional_stores});
     kiln__write(e, "typedef %s kiln_index; /* columns */\n\n", s->code.wide_columns ? "long long" : "int");
 }

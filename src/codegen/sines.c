@@ -32,8 +32,7 @@ static bool repeats(const kiln__emitter *e, uint32_t i) {
 static bool stands_before(const kiln__emitter *e, uint32_t i, bool *made_of) {
     const kiln__inst *inst = &e->ir->insts[i];
     bool may = e->needed[i] && e->element[i] && is_sine(inst) && !kiln__is_loaded(e, i) &&
-               !kiln__is_block_value(e, i) && e->schedule->code.inlining == KILN__INLINE_ALL &&
-               e->element[inst->args[0]];
+               !kiln__is_block_value(e, i) && e->schedule->code.sines_first && e->element[inst->args[0]];
     if (!may) return false;
     kiln__mark_elements(e, inst->args[0], made_of);
     for (uint32_t v = 0; v < i; v++) may &= !made_of[v] || kiln__is_loaded(e, v) || repeats(e, v);

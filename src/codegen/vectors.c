@@ -35,11 +35,10 @@ static const char *suffix_of(const kiln__emitter *e, int o) {
 
 static void emit_crossing_fetch(const kiln__emitter *e, int o, const char *indent) {
     const char *name = e->name[o];
-    const int64_t stride = e->problem->operands[o].outer_strides[e->problem->outer_rank - 1];
     if (e->schedule->tensors[o].shifted)
         kiln__write(e, "%skiln_fetch_shifted<%d>(%s, row.%s, %s, span);\n", indent, e->schedule->tensors[o].width, name,
                     name, kiln__spell_crossing(e, o));
-    else if (!stride)
+    else if (e->schedule->tensors[o].kind == KILN__ACCESS_SAME)
         kiln__write(e, "%skiln_fetch_same(%s, row.%s, %s, span);\n", indent, name, name, kiln__spell_crossing(e, o));
     else
         kiln__write(e, "%skiln_fetch_crossing<%d>(%s, row.%s, %s, %s, span);\n", indent, e->schedule->tensors[o].run,
@@ -58,7 +57,7 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
         kiln__write(e,
                     "%skiln_fetch_any<%d>(%s, row.%s, kiln_column_stride(row.args.shape, row.args.strides_%s), col);\n",
                     indent, access, name, name, name);
-    else if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING)
+    else if (kiln__access_crosses(&e->schedule->tensors[o]))
         emit_crossing_fetch(e, o, indent);
     else if (is_moved(e, o))
         kiln__write(e, "%skiln_fetch_moved<%d>(%s, row.%s, col, %s, span);\n", indent, access, name, name,
@@ -146,7 +145,7 @@ void kiln__emit_put(const kiln__emitter *e, int o) {
         kiln__write(e, "        kiln_tile_keep(%s, %s, span);\n", name, kiln__spell_tile_place(e, o));
     else if (e->rows_in_vectors && e->schedule->tensors[o].kind == KILN__ACCESS_TRANSPOSED)
         emit_put_lines(e, o);
-    else if (e->schedule->tensors[o].kind == KILN__ACCESS_CROSSING)
+    else if (kiln__access_crosses(&e->schedule->tensors[o]))
         kiln__write(e, "        kiln_put_crossing(%s, row.%s, %s, %s, span);\n", name, name, kiln__spell_crossing(e, o),
                     kiln__spell_run_stride(e, o));
     else if (is_moved(e, o))

@@ -174,7 +174,7 @@ static bool needs_less(const kiln__given *g, const kiln__schedule *s, const kiln
     const int blocks = s->team.blocks_per_row, blocks_before = before->team.blocks_per_row;
     if (registers > registers_before || blocks > blocks_before) return false;
     if (keeps_in_registers(s) != keeps_in_registers(before)) return keeps_in_registers(before);
-    return 4 * registers <= 3 * registers_before || 2 * blocks <= blocks_before;
+    return registers + KILN__REGISTERS_OFF <= registers_before || blocks < blocks_before;
 }
 
 /* The first schedule in the model's order, and for later attempts the first behind it that needs less, and so on. Those

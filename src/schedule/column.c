@@ -230,12 +230,12 @@ static void set_groups(int vectors, kiln__schedule *s) {
     s->team.threads = (int)kiln__divide_up((int64_t)s->column.groups * vectors, 32) * 32;
 }
 
-/* Where few threads run, any minimum keeps ptxas from waiting for each load before the next, as it does to stay at 32
- * registers; where many do, more registers leave fewer of them. Told by the chunks alone, as rows are arguments. */
+/* Where all threads run at once, any minimum keeps ptxas from waiting for each load before the next, as it does to stay
+ * at 32 registers; of more, registers leave fewer running. Told by the chunks alone, as rows are arguments. */
 static void set_registers(const kiln__given *g, kiln__schedule *s) {
     const kiln__device typical = kiln__device_typical(g->device->arch);
     const int64_t threads = kiln__times(kiln__divide_up(s->split.chunks, s->column.groups), s->team.threads);
-    s->team.min_blocks_per_sm = threads <= (int64_t)typical.sm_count * typical.threads_per_sm / 2 ? 1 : 0;
+    s->team.min_blocks_per_sm = threads <= (int64_t)typical.sm_count * typical.threads_per_sm ? 1 : 0;
 }
 
 /* Whether so many rows are whole vectors of whole lanes. Where vectors are not misaligned, the ranks of a warp have the

@@ -214,6 +214,7 @@ kiln_status kiln__inlining_choose(const kiln__ir *ir, const kiln__problem *probl
         bodies = weigh_bodies(&c, s);
     }
     s->code.instructions = status ? 0 : bodies + weigh_exchanges(&c, s);
+    s->code.sines_first = s->code.inlining == KILN__INLINE_ALL;
     end(&c);
     if (status) return status;
     if (s->code.inlining >= KILN__INLINE_OUTLINED)

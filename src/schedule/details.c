@@ -56,16 +56,17 @@ static kiln__online_pass online_pass_of(const kiln__ir *ir, const kiln__schedule
     return settles && kiln__online_squares(ir) ? KILN__ONLINE_SETTLED : KILN__ONLINE_CORRECTED;
 }
 
-/* Vectors that are inside for all ranks, whose loads ask for no column. */
+/* Vectors that are inside for all ranks, whose loads ask for no column; those of rows ask. */
 static int64_t whole_steps_of(const kiln__problem *problem, const kiln__schedule *s) {
+    if (kiln__layout_of(s) != KILN__LAYOUT_OUTER) return 0;
     const int line = kiln__column_of(s)->transpose_width ? kiln__column_of(s)->transpose_width : 1;
     if (s->split.chunks > 1) return s->steps;
     return s->passes.ordered ? 0 : problem->cols / (s->team.threads_per_row * line) * line;
 }
 
 /* The last steps of the last chunk ask for columns, which takes registers that their vectors then lack. */
-static int last_chunk_batch_of(const kiln__schedule *s) {
-    return kiln__column_of(s)->transpose_width > 1 ? s->batch : 1;
+static int last_batch_of(const kiln__schedule *s) {
+    return kiln__layout_of(s) != KILN__LAYOUT_OUTER || kiln__column_of(s)->transpose_width > 1 ? s->batch : 1;
 }
 
 /* Where no run is partial, threads without rows have ended before the last pass, and stores need no condition. From
@@ -141,9 +142,9 @@ void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, ki
     s->code.wide_columns = kiln__layout_of(s) == KILN__LAYOUT_FLAT || problem->longest > INT32_MAX / 2;
     if (kiln__layout_of(s) == KILN__LAYOUT_INNER && s->strategy != KILN__ANY_SHAPE)
         s->row.whole_runs = whole_runs_of(problem, s);
+    s->staging.whole_steps = whole_steps_of(problem, s);
+    s->staging.last_batch = last_batch_of(s);
     if (kiln__layout_of(s) == KILN__LAYOUT_OUTER) {
-        s->column.whole_steps = whole_steps_of(problem, s);
-        s->column.last_chunk_batch = last_chunk_batch_of(s);
         s->column.conditional_stores = has_conditional_stores(s);
         s->split.alternates = s->split.chunks > 1;
     }

@@ -89,7 +89,8 @@ static void cross(const kiln__problem *problem, const kiln__operand *operand, in
     const int widest = s->edges == KILN__EDGES_SHIFTED ? kiln__widest_shifted(operand, s->vector_width)
                                                        : kiln__shifted_width(operand, s->vector_width);
     if (!operand->output && long_runs) shift(widest, access);
-    if (access->shifted || !access->width) access->kind = KILN__ACCESS_CROSSING;
+    const bool same = !operand->outer_strides[last] && !access->shifted;
+    if (access->shifted || !access->width) access->kind = same ? KILN__ACCESS_SAME : KILN__ACCESS_CROSSING;
 }
 
 /* Whether the tensor's elements are those of the array, in its order. */
@@ -112,11 +113,14 @@ static void set_vector_access(const kiln__problem *problem, int o, kiln__schedul
 
 /* Vectors of the whole array; shifted, of all elements between the first output's whole accesses. */
 static void set_vectors(const kiln__problem *problem, const kiln__pins *point, kiln__schedule *s) {
+    const int last = problem->outer_rank - 1;
+    const bool have_runs = last >= 0 && problem->outer[last] % s->vector_width == 0;
     s->team.threads = s->team.threads_per_row = point->threads;
     s->steps = s->batch = point->steps;
     if (s->vector_width > kiln__widest_vector(problem) || problem->pitch) s->edges = KILN__EDGES_SHIFTED;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
+        s->tensors[o].in_runs = have_runs && s->edges != KILN__EDGES_SHIFTED;
         if (!operand->per_element) continue;
         set_vector_access(problem, o, s);
         if (kiln__crosses(problem, operand, s)) cross(problem, operand, o, s);

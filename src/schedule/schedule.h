@@ -49,8 +49,11 @@ typedef enum kiln__staging_kind {
 /* Where a row stays between phases. */
 typedef struct kiln__staging {
     kiln__staging_kind kind;
-    int64_t steps; /* of a thread's vectors, those in shared memory */
-    int bytes;     /* of dynamic shared memory, per block */
+    int64_t steps;       /* of a thread's vectors, those in shared memory */
+    int bytes;           /* of dynamic shared memory, per block */
+    int64_t whole_steps; /* vectors that are read again: steps inside for all ranks, for which columns are not asked;
+                          * split: of all chunks but the last ... */
+    int last_batch;      /* ... whose last steps have so many vectors under way */
 } kiln__staging;
 
 /* Where rows, or columns of neighbouring rows, begin beside the vectors of memory. */
@@ -71,6 +74,7 @@ typedef enum kiln__edges {
 typedef enum kiln__access_kind {
     KILN__ACCESS_PLAIN,      /* each access, of so many contiguous elements, has an address of its own */
     KILN__ACCESS_CROSSING,   /* pointwise: a vector's elements are in at most two runs, whose places are found once */
+    KILN__ACCESS_SAME,       /* the same, of runs of one value each */
     KILN__ACCESS_TRANSPOSED, /* transpose: an input whose vectors are along the other dimension; column: an output whose
                               * accesses are along the columns */
     KILN__ACCESS_WRAPPED     /* column: a vector is of the rows of one column, and of the next */
@@ -97,6 +101,7 @@ typedef struct kiln__access {
     bool shifted; /* aligned accesses are shifted into place wherever they must be: row: what all rows share, at other
                    * places than the rows', and what begins at others than the reference; pointwise, transpose: at
                    * others than multiples of a vector */
+    bool in_runs; /* pointwise: all elements of a vector are in one run of the last dimension */
     bool staged;  /* an input that is loaded before it is used: with the row, or beside it */
     bool evict_first;   /* an input whose lines the L2 can give up first */
     int offset;         /* where its part of the tile, or its staged vectors, begin in shared memory, bytes */
@@ -189,6 +194,7 @@ typedef struct kiln__code {
     kiln__inlining inlining;
     int64_t instructions; /* of the kernel, estimated: what it takes to compile */
     bool wide_columns;    /* numbers of columns take 64 bits */
+    bool sines_first;     /* those of a vector are taken together, before the loop over its elements */
 } kiln__code;
 
 /* Of strategies row, row_tile and split_row. */
@@ -221,12 +227,9 @@ typedef struct kiln__column_tile_plan {
 
 /* Of strategies column and column_tile. */
 typedef struct kiln__column_schedule {
-    int run_rows;         /* contiguous rows of a vector, which is in vector_width / run_rows runs */
-    int transpose_width;  /* consecutive columns of a thread, where outputs have contiguous columns; else 0 */
-    int rank_groups;      /* groups of ranks whose values are combined one after the other, as blocks' are */
-    int64_t whole_steps;  /* steps inside for all ranks, for which columns are not asked; split: of all chunks but the
-                           * last ... */
-    int last_chunk_batch; /* ... whose last steps have so many vectors under way */
+    int run_rows;        /* contiguous rows of a vector, which is in vector_width / run_rows runs */
+    int transpose_width; /* consecutive columns of a thread, where outputs have contiguous columns; else 0 */
+    int rank_groups;     /* groups of ranks whose values are combined one after the other, as blocks' are */
     kiln__column_tile_plan tile;
     bool conditional_stores; /* stores ask whether all rows of a run are there */
     int reference;           /* misaligned: the tensor whose strides tell where vectors begin, in all tensors alike */
@@ -297,6 +300,11 @@ static inline const kiln__column_schedule *kiln__column_of(const kiln__schedule 
 static inline bool kiln__schedule_shifts(const kiln__schedule *s) {
     const bool rows = s->strategy == KILN__ROW || s->strategy == KILN__SPLIT_ROW;
     return rows && s->edges == KILN__EDGES_MASKED && kiln__row_of(s)->reference >= 0;
+}
+
+/* Whether a vector's elements may be in two runs. */
+static inline bool kiln__access_crosses(const kiln__access *access) {
+    return access->kind == KILN__ACCESS_CROSSING || access->kind == KILN__ACCESS_SAME;
 }
 
 /* Whether some vectors have elements that are nobody's. */

@@ -19,9 +19,11 @@
 #define LANE_ELEMENTS 16     /* of a lane, where several rows are in a block */
 #define CHOSEN_ELEMENTS 16   /* of a thread at a time, where a row's largest are chosen: each has code of its own */
 #define MOST_FAILURES 4      /* of guesses: each is a pass over the row */
-#define COUNTED_VALUES 2     /* of a thread, that are brought into order by counting; more are merged ... */
-#define FEW_VALUES 64        /* ... unless they are no more than these in all */
-#define SORTED_WORDS 32      /* registers of a thread for keys and columns that are brought into order there */
+#define GUESSED_PART 2   /* of the room beyond what is chosen that a guess fills: halfway from too few to too many */
+#define WIDER_PART 4     /* of that, by which the next one is wider */
+#define COUNTED_VALUES 2 /* of a thread, that are brought into order by counting; more are merged ... */
+#define FEW_VALUES 64    /* ... unless they are no more than these in all */
+#define SORTED_WORDS 32  /* registers of a thread for keys and columns that are brought into order there */
 
 /* How many blocks so many columns are. */
 static int64_t slots_of(const kiln__problem *problem, int64_t columns, int64_t block) {
@@ -79,7 +81,7 @@ kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *proble
     const int64_t first = ir->insts[order].u.order.first, enough = kiln__greatest(2 * first, 4);
     const int threads = s->team.threads_per_row;
     const int64_t room = values_in_order(ir, s->row.slots.columns, order);
-    const int64_t wanted = (first + room) / 2; /* halfway from too few to too many */
+    const int64_t wanted = first + (room - first) / GUESSED_PART;
     int groups = (int)kiln__greatest(threads / 32, 1);
     while (groups < enough && groups < threads) groups *= 2;
     const bool looks = reaching((double)first, groups) <= (double)room && problem->cols > 2 * (int64_t)groups;
@@ -91,7 +93,7 @@ kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *proble
         .failures = MOST_FAILURES,
         .sampled = (int)room / 2,
         .wanted = (int)wanted,
-        .wider = (int)wanted / 4,
+        .wider = (int)wanted / WIDER_PART,
         .counted = (int)kiln__least(kiln__divide_up(room, threads), room <= FEW_VALUES ? FEW_VALUES : COUNTED_VALUES)};
 }
 

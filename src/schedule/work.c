@@ -6,7 +6,6 @@
 #include "base/types.h"
 
 #define MOST_REGISTERS 255
-#define REGISTERS_OFF 6 /* what is expected of the compiler is off by, in the median */
 
 /* ---- registers, and the blocks that a multiprocessor has ---- */
 
@@ -51,7 +50,7 @@ static void find_residents(kiln__work *w) {
     const kiln__device *device = w->g->device;
     const int allowed = kiln__schedule_allowed_registers(device, w->s);
     w->registers = (int)registers_of(&w->g->traits, w->s);
-    w->tight = w->registers + REGISTERS_OFF > allowed;
+    w->tight = w->registers + KILN__REGISTERS_OFF > allowed;
     const int taken = (int)kiln__least(w->registers, allowed), used = (int)kiln__greatest((taken + 7) / 8 * 8, 8);
     const int by_registers = device->registers_per_sm / (used * w->s->team.threads),
               most = most_blocks_of(device, w->s);

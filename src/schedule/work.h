@@ -24,6 +24,8 @@ typedef struct kiln__work {
     double at_once;  /* ... and that it has at a time: fewer, where there are few in all */
 } kiln__work;
 
+#define KILN__REGISTERS_OFF 6 /* what is expected of the compiler is off by, in the median */
+
 /* Of a schedule that is sketched or whole. */
 kiln__work kiln__work_of(const kiln__given *g, const kiln__schedule *s);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails where a function of src/ or tools/ makes too many decisions, or a folder too many for its lines.
+"""Fails where a function of src/ or tools/ makes too many decisions, a folder too many for its lines, or where the
+schedule has too many members.
 
 Decisions are what lizard counts: if, for, while, case, ?, && and ||, that is the cyclomatic complexity less 1.
 complexity_exceptions.txt lists what was over a limit when the check came, as `path function decisions` and
@@ -13,12 +14,17 @@ import argparse
 import math
 import os
 import pathlib
+import re
 import sys
 
 FUNCTION_LIMIT = 20
 DENSITY_LIMIT = 0.35
 DENSE_FOLDERS = ("src/schedule", "src/codegen")
 SUFFIXES = {".c", ".h", ".cu", ".cuh", ".py"}
+
+STRUCTS = "src/schedule/schedule.h"
+MEMBER_LIMITS = {"kiln__schedule": 16, "kiln__row_schedule": 10, "kiln__column_schedule": 10, "kiln__transpose_schedule": 10,
+                 "kiln__any_schedule": 10}
 
 TABLES = {"src/schedule/model_trees.h"}  # what a script writes has lines, but no decisions to hide among them
 LIST = "tests/checks/complexity_exceptions.txt"
@@ -101,6 +107,16 @@ def faults_of_folders(found, listed):
             yield f"{folder}/ is within {DENSITY_LIMIT} decisions a line of code; --shrink takes it off the list"
 
 
+def faults_of_structs(text):
+    """A union counts as one member: it has one strategy's at a time."""
+    text = re.sub(r"union {[^}]*}", "union", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL))
+    for name, limit in MEMBER_LIMITS.items():
+        body = re.search(rf"typedef struct {name} {{(.*?)}} {name};", text, re.DOTALL)
+        count = sum(1 + line.count(",") for line in body.group(1).split(";") if line.strip()) if body else 0
+        if count == 0 or count > limit:
+            yield f"{STRUCTS}: {name} has {count} members, expected 1 to {limit}"
+
+
 def shrunk(found, listed, limit):
     """What of a list is still needed, with the lower numbers of today."""
     return {key: min(listed[key], found[key]) for key in listed if found.get(key, 0) > limit}
@@ -128,7 +144,8 @@ def main():
         print(f"  {count:3} {path} {name}")
     for folder, density in densities.items():
         print(f"{folder}/: {density:.4f} decisions a line of code")
-    faults = [*faults_of_functions(functions, listed_functions), *faults_of_folders(densities, listed_densities)]
+    faults = [*faults_of_functions(functions, listed_functions), *faults_of_folders(densities, listed_densities),
+              *faults_of_structs((options.root / STRUCTS).read_text(encoding="utf-8"))]
     for fault in faults:
         print(f"error: {fault}")
     return 1 if faults else 0

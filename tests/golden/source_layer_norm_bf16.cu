@@ -22,6 +22,8 @@
 #define KILN_ORDERED 0
 #define KILN_FAST 1
 #define KILN_INTEGERS 0
+#define KILN_WHOLE_STEPS 0
+#define KILN_LAST_BATCH 4
 #define KILN_INVARIANT_INPUTS 2
 typedef int kiln_index; /* columns */
 

@@ -23,6 +23,8 @@
 #define KILN_FAST 0
 #define KILN_INTEGERS 0
 #define KILN_COPIES
+#define KILN_WHOLE_STEPS 0
+#define KILN_LAST_BATCH 1
 #define KILN_TILE_ACCESSES 4
 #define KILN_TILE_ELEMENTS 8
 typedef int kiln_index; /* columns */

@@ -139,9 +139,9 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
     }
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         const bool long_enough = p->outer_rank == 1 || p->outer[p->outer_rank - (p->outer_rank > 0)] >= s->vector_width;
-        IMPLIES((s->tensors[o].kind == KILN__ACCESS_CROSSING), kiln__layout_of(s) == KILN__LAYOUT_FLAT &&
-                                                                   s->strategy != KILN__TRANSPOSE &&
-                                                                   !p->operands[o].linear && long_enough);
+        IMPLIES(kiln__access_crosses(&s->tensors[o]), kiln__layout_of(s) == KILN__LAYOUT_FLAT &&
+                                                          s->strategy != KILN__TRANSPOSE && !p->operands[o].linear &&
+                                                          long_enough);
     }
     if (kiln__layout_of(s) == KILN__LAYOUT_FLAT) return NULL;
     /* Of the largest rows the last chunk may end behind the last number. */
