@@ -48,9 +48,9 @@ KILN_DEVICE int kiln_chunk() { return (int)(kiln_block() % KILN_SPLITS); }
 #endif
 
 #define KILN_TRANSPOSE_WIDTH 1 /* a vector's columns are neighbours */
+/* Vectors ask for their columns: KILN_WHOLE_STEPS is 0, in all chunks. */
 #define KILN_LAST_CHUNK_STEPS 0
-/* Whether KILN_WHOLE_STEPS are of this row's chunk, too. */
-KILN_DEVICE bool kiln_is_whole(const kiln_row &) { return KILN_SPLITS == 1; }
+KILN_DEVICE bool kiln_is_whole(const kiln_row &) { return false; }
 
 /* A row's vectors among its ranks and their steps; in ordered programs a rank's are neighbours. A macro, as is what
  * else is short and the same in all kernels: each function that a kernel has costs the compiler time. */

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sorting, stable: a row's values lie in shared memory, one for each column, and what moves are the numbers of columns.
+/* Sorting, stable: a row's values lie in its memory, one for each column, and what moves are the numbers of columns.
  * A thread brings its share of neighbours into order in registers; then runs of twice as many are merged until one is
  * left. A share begins in the middle of a merge: how many elements of either run come before it is found by bisection
  * along the diagonal of the merge's path (Green, McColl and Bader, GPU Merge Path, 2012). */
 
-typedef unsigned short kiln_number;
-
-/* Shared memory of the row, of which a block may have several. */
-KILN_DEVICE unsigned char *kiln_row_memory(int place) {
-    return kiln_shared + place + (int)threadIdx.x / KILN_THREADS_PER_ROW * KILN_ROW_BYTES;
-}
 template <class T> KILN_DEVICE T &kiln_carried(int place, int at) {
     return reinterpret_cast<T *>(kiln_row_memory(place))[at];
 }
@@ -60,6 +54,7 @@ KILN_DEVICE constexpr int kiln_merges(int run, int columns) {
 /* Of a row, whose values are there before and whose numbers are when it returns. */
 template <class Order> struct kiln_sorting {
     typedef typename Order::value value;
+    typedef typename Order::label label; /* a column's number */
     typedef typename kiln_order<value>::key key;
     typedef kiln_composite<key> composite;
     static constexpr int columns = Order::columns;
@@ -69,17 +64,15 @@ template <class Order> struct kiln_sorting {
     static constexpr int share = own * parts, turns = kiln_merges(own, columns);
 
     static KILN_MEMBER value *values() { return &kiln_carried<value>(Order::place, 0); }
-    static KILN_MEMBER kiln_number *numbers(int turn) {
-        return &kiln_carried<kiln_number>(Order::numbers, turn % 2 * Order::room);
-    }
+    static KILN_MEMBER label *numbers(int turn) { return &kiln_carried<label>(Order::numbers, turn % 2 * Order::room); }
     /* Whether a value stands before another, of those that came in no order the first column's. */
-    static KILN_MEMBER bool precedes(value x, kiln_number a, value y, kiln_number b) {
+    static KILN_MEMBER bool precedes(value x, label a, value y, label b) {
         if constexpr (Order::chosen)
             if (!kiln_precedes<Order::descending>(y, x))
                 return kiln_precedes<Order::descending>(x, y) || kiln_chosen<Order>(a) < kiln_chosen<Order>(b);
         return kiln_precedes<Order::descending>(x, y);
     }
-    static KILN_MEMBER bool precedes(kiln_number a, kiln_number b) { return precedes(values()[a], a, values()[b], b); }
+    static KILN_MEMBER bool precedes(label a, label b) { return precedes(values()[a], a, values()[b], b); }
     static KILN_MEMBER int least(int a, int b) { return a < b ? a : b; }
 
     static KILN_MEMBER composite composite_of(int number) {
@@ -106,7 +99,7 @@ template <class Order> struct kiln_sorting {
         if (behind) a = b, b = x, number_a = number_b, number_b = number;
     }
     /* Neighbours, by a thread, in registers. */
-    static KILN_MEMBER void arrange(kiln_number *to, int begin, int end) {
+    static KILN_MEMBER void arrange(label *to, int begin, int end) {
         composite at[own];
         int number[own];
 #pragma unroll
@@ -117,14 +110,14 @@ template <class Order> struct kiln_sorting {
         if constexpr (own > 1) exchange_all<1, 1>(at, number);
 #pragma unroll
         for (int i = 0; i < own; ++i)
-            if (begin + i < end) to[begin + i] = (kiln_number)(Order::chosen ? number[i] : (int)at[i].column());
+            if (begin + i < end) to[begin + i] = (label)(Order::chosen ? number[i] : (int)at[i].column());
     }
 
     /* The elements begin ... end - 1 of the merge of the run they are in with the one beside it; runs have been merged
      * `turn` times. */
     static KILN_MEMBER void merge(int turn, int begin, int end, int count) {
-        const kiln_number *const from = numbers(0);
-        kiln_number *const to = numbers(turn + 1);
+        const label *const from = numbers(0);
+        label *const to = numbers(turn + 1);
         const int all = turn % 2 * Order::room, behind = all + count; /* where those of this turn begin and end */
         const int run = own << turn, first = all + (begin / own >> (turn + 1) << (turn + 1)) * own;
         const int middle = least(first + run, behind), last = least(middle + run, behind);
@@ -138,14 +131,14 @@ template <class Order> struct kiln_sorting {
                 low = half + 1;
         }
         int a = first + low, b = middle + before - low;
-        kiln_number at_a = from[least(a, behind - 1)], at_b = from[least(b, behind - 1)];
+        label at_a = from[least(a, behind - 1)], at_b = from[least(b, behind - 1)];
         value of_a = values()[at_a], of_b = values()[at_b];
 #pragma unroll 1
         for (int i = begin; i < end; ++i) {
             const bool second = (a == middle) | ((b < last) & precedes(of_b, at_b, of_a, at_a)); /* without a branch */
             to[i] = second ? at_b : at_a;
             const int next = second ? ++b : ++a;
-            const kiln_number at = from[least(next, behind - 1)];
+            const label at = from[least(next, behind - 1)];
             const value of = values()[at];
             if (second)
                 at_b = at, of_b = of;

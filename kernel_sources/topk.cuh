@@ -65,9 +65,7 @@ template <class Order> struct kiln_choosing {
         if (!Order::looks && KILN_END > most) admit((float)KILN_END * KILN_ROUND, (float)KILN_STEPS);
     }
 
-    static KILN_MEMBER kiln_choice<key> &state() {
-        return *reinterpret_cast<kiln_choice<key> *>(kiln_row_memory(Order::state));
-    }
+    static KILN_MEMBER kiln_choice<key> &state() { return kiln_row_state<Order, kiln_choice<key>>(); }
     /* Where the numbers of values in their order will be. */
     static KILN_MEMBER composite *composites() { return &kiln_carried<composite>(Order::numbers, 0); }
     static KILN_MEMBER key key_at(int at) { return kiln_key_of(sorting::values()[at]); }
@@ -273,7 +271,7 @@ template <class Order> struct kiln_choosing {
 #pragma unroll
         for (int k = 0; k < OWN; ++k) {
             const int at = kiln_rank() + k * threads;
-            if (at < count) sorting::numbers(sorting::turns)[before[k]] = (kiln_number)at;
+            if (at < count) sorting::numbers(sorting::turns)[before[k]] = (typename sorting::label)at;
         }
         barrier<DIVERGED>();
     }
@@ -312,7 +310,7 @@ template <class Order> struct kiln_choosing {
     static KILN_CALL int number_if_chosen(value v, kiln_u32 column, key floor, kiln_u32 last, int count) {
         if (!reaches(v, column, floor, last)) return -1;
         const composite mine = composite::of(kiln_key_of(v), column);
-        const kiln_number *const numbers = sorting::numbers(sorting::turns);
+        const typename sorting::label *const numbers = sorting::numbers(sorting::turns);
         int before = 0; /* of those that stand before it */
 #pragma unroll 1
         for (int behind = count; before < behind;) {

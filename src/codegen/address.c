@@ -89,7 +89,7 @@ static void emit_crossing(const kiln__emitter *e, int o) {
     const kiln__problem *p = e->problem;
     const int last = p->outer_rank - 1;
     const bool shifted = e->schedule->edges == KILN__EDGES_SHIFTED;
-    const bool straight = !last || e->schedule->tensors[o].in_runs;
+    const bool straight = !last || e->schedule->in_runs;
     const char *gap = spell_gap(e, o), *early = shifted ? " - early" : "", *stride = spell_last_stride(e, o);
     kiln__write(e, "KILN_DEVICE kiln_crossing kiln_crossing_%s(const kiln_arguments &args, kiln_index index)\n{\n",
                 e->name[o]);
@@ -167,8 +167,7 @@ const char *kiln__spell_run_step(const kiln__emitter *e, int o) {
 
 const char *kiln__spell_element_address(const kiln__emitter *e, int o, const char *column) {
     const bool given = column != NULL;
-    const bool in_run = e->schedule->strategy == KILN__TRANSPOSE || e->schedule->tensors[o].in_runs;
-    const bool near = !column && kiln__has_offset(e, o) && in_run;
+    const bool near = !column && kiln__has_offset(e, o) && e->schedule->in_runs;
     if (!column) column = e->rows_in_vectors || near ? "col" : "(col + j)";
     if (!given && e->schedule->edges == KILN__EDGES_WRAPPED && !is_wrapped(e, o)) column = "(col + row.rank[j])";
     if (near) return kiln__spell(e, "%s%s", spell_address(e, o, column), kiln__spell_run_step(e, o));

@@ -85,7 +85,7 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
     for (int o = 0; o < operands; o++) all_linear &= problem->operands[o].linear;
     if (problem->any_shape) return add_any_shape(ir, problem, out);
     add(out, KILN__FIELD_ROWS, 0, 0, 8);
-    if (kiln__schedule_exchanges(schedule)) add(out, KILN__FIELD_WORKSPACE, 0, 0, 8);
+    if (kiln__schedule_has_workspace(schedule)) add(out, KILN__FIELD_WORKSPACE, 0, 0, 8);
     for (int o = 0; o < operands; o++) add_strides(problem, o, out);
     for (int o = 0; o < operands; o++) add_table(problem, o, out);
     for (int d = 1; d < problem->outer_rank && !all_linear && problem->wide; d++) add(out, KILN__FIELD_EXTENT, 0, d, 8);

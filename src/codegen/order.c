@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that are sorted, and those whose largest values are: where these and the numbers of their columns lie in shared
- * memory, and what puts them there. */
+/* Rows that are sorted, and those whose largest values are: where these and the numbers of their columns lie in the
+ * row's memory, and what puts them there. */
 #include <inttypes.h>
 
 #include "codegen/emitter.h"
@@ -19,16 +19,17 @@ void kiln__emit_orders(const kiln__emitter *e) {
         const int64_t begin = kiln__slots_begin(e, i);
         const kiln__choosing choosing = kiln__choosing_of(e->ir, e->problem, e->schedule, i);
         kiln__write(e,
-                    "/* %s */\nstruct kiln_order%u {\n    typedef %s value;\n"
+                    "/* %s */\nstruct kiln_order%u {\n    typedef %s value;\n    typedef %s label;\n"
                     "    static constexpr bool descending = %s, chosen = %s;\n"
                     "    static constexpr int columns = %" PRId64 ", first = %" PRId64 ", room = %" PRId64 ";\n"
                     "    static constexpr int place = %" PRId64 ", numbers = %" PRId64 ", columns_at = %" PRId64
                     ", state = %" PRId64 "; /* bytes */\n"
                     "    static constexpr int together = %d;\n",
                     chooses ? "topk" : "argsort", i, kiln__cxx_ctype(e->ir->insts[inst->args[0]].type),
-                    inst->u.order.descending ? "true" : "false", chooses ? "true" : "false", room.columns,
-                    chooses ? (int64_t)inst->u.order.first : room.columns, kiln__divide_up(room.columns, 8) * 8, begin,
-                    begin + room.numbers, begin + room.columns_at, begin + room.state, room.together);
+                    room.label_bytes == 2 ? "unsigned short" : "kiln_u32", inst->u.order.descending ? "true" : "false",
+                    chooses ? "true" : "false", room.columns, chooses ? (int64_t)inst->u.order.first : room.columns,
+                    kiln__divide_up(room.columns, 8) * 8, begin, begin + room.numbers, begin + room.columns_at,
+                    begin + room.state, room.together);
         if (chooses)
             kiln__write(e,
                         "    static constexpr bool looks = %s, guesses = %s;\n"

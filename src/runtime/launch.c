@@ -383,7 +383,7 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
     const bool captured = on->driver->version >= 12030; /* older ones cannot capture it */
     const int early = captured ? KILN__LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION : 0;
     launch->first_attribute = prepared->programmatic ? early : 0;
-    if (!kiln__schedule_exchanges(&prepared->schedule)) return KILN_OK;
+    if (!kiln__schedule_has_workspace(&prepared->schedule)) return KILN_OK;
     launch->cooperative = prepared->schedule.team.group == KILN__GROUP_GRID;
     launch->later_attribute = prepared->schedule.split.dependent ? early : 0;
     launch->workspace_bytes = kiln__schedule_workspace(&prepared->schedule, prepared->ir, prepared->problem.rows);

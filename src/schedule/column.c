@@ -231,7 +231,8 @@ static void set_groups(int vectors, kiln__schedule *s) {
 }
 
 /* Where all threads run at once, any minimum keeps ptxas from waiting for each load before the next, as it does to stay
- * at 32 registers; of more, registers leave fewer running. Told by the chunks alone, as rows are arguments. */
+ * at 32 registers; where there are more, registers leave fewer of them running. Told by the chunks alone, as rows are
+ * arguments. */
 static void set_registers(const kiln__given *g, kiln__schedule *s) {
     const kiln__device typical = kiln__device_typical(g->device->arch);
     const int64_t threads = kiln__times(kiln__divide_up(s->split.chunks, s->column.groups), s->team.threads);

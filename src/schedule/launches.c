@@ -20,6 +20,10 @@ bool kiln__schedule_exchanges(const kiln__schedule *schedule) {
     return chunks || schedule->team.group == KILN__GROUP_GRID || kiln__across_plan_of(schedule)->blocks > 0;
 }
 
+bool kiln__schedule_has_workspace(const kiln__schedule *schedule) {
+    return kiln__schedule_exchanges(schedule) || kiln__slots_plan_of(schedule)->in_workspace;
+}
+
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir) {
     int64_t values = schedule->passes.online >= 0; /* a count of elements */
     for (uint32_t i = 0; i < ir->count; i++) values += kiln__reduction_values(ir->insts[i].op);
@@ -28,6 +32,7 @@ int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir 
 
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows) {
     int64_t bytes = kiln__schedule_exchanged(schedule, ir);
+    if (kiln__slots_plan_of(schedule)->in_workspace) return kiln__times(rows, kiln__slots_plan_of(schedule)->row_bytes);
     if (!kiln__schedule_exchanges(schedule)) return 0;
     if (kiln__across_plan_of(schedule)->blocks)
         return kiln__times(kiln__across_plan_of(schedule)->blocks, kiln__across_plan_of(schedule)->bytes);

@@ -73,6 +73,7 @@ static bool choose_transpose(const kiln__problem *problem, const kiln__pins *poi
     if (across < 0 || problem->outer[last] < s->vector_width) return false;
     s->strategy = KILN__TRANSPOSE;
     s->transpose.dim = across;
+    s->in_runs = true;
     set_transpose_tile(problem, point, s);
     set_transpose_threads(problem, point, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) set_transpose_access(problem, o, s);
@@ -114,13 +115,12 @@ static void set_vector_access(const kiln__problem *problem, int o, kiln__schedul
 /* Vectors of the whole array; shifted, of all elements between the first output's whole accesses. */
 static void set_vectors(const kiln__problem *problem, const kiln__pins *point, kiln__schedule *s) {
     const int last = problem->outer_rank - 1;
-    const bool have_runs = last >= 0 && problem->outer[last] % s->vector_width == 0;
     s->team.threads = s->team.threads_per_row = point->threads;
     s->steps = s->batch = point->steps;
     if (s->vector_width > kiln__widest_vector(problem) || problem->pitch) s->edges = KILN__EDGES_SHIFTED;
+    s->in_runs = last >= 0 && problem->outer[last] % s->vector_width == 0 && s->edges != KILN__EDGES_SHIFTED;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        s->tensors[o].in_runs = have_runs && s->edges != KILN__EDGES_SHIFTED;
         if (!operand->per_element) continue;
         set_vector_access(problem, o, s);
         if (kiln__crosses(problem, operand, s)) cross(problem, operand, o, s);

@@ -51,8 +51,8 @@ typedef struct kiln__staging {
     kiln__staging_kind kind;
     int64_t steps;       /* of a thread's vectors, those in shared memory */
     int bytes;           /* of dynamic shared memory, per block */
-    int64_t whole_steps; /* vectors that are read again: steps inside for all ranks, for which columns are not asked;
-                          * split: of all chunks but the last ... */
+    int64_t whole_steps; /* columns: steps inside for all ranks, for which columns are not asked; split: of all chunks
+                          * but the last ... */
     int last_batch;      /* ... whose last steps have so many vectors under way */
 } kiln__staging;
 
@@ -101,7 +101,6 @@ typedef struct kiln__access {
     bool shifted; /* aligned accesses are shifted into place wherever they must be: row: what all rows share, at other
                    * places than the rows', and what begins at others than the reference; pointwise, transpose: at
                    * others than multiples of a vector */
-    bool in_runs; /* pointwise: all elements of a vector are in one run of the last dimension */
     bool staged;  /* an input that is loaded before it is used: with the row, or beside it */
     bool evict_first;   /* an input whose lines the L2 can give up first */
     int offset;         /* where its part of the tile, or its staged vectors, begin in shared memory, bytes */
@@ -169,13 +168,14 @@ typedef struct kiln__across_plan {
 /* Blocks of columns that are no lanes of a warp: what a reduction takes is in dynamic shared memory, a value for each
  * column of a row or of its chunk; what it comes to has a slot for each block, of each reduction. */
 typedef struct kiln__slots_plan {
-    int columns;      /* of the row, or of its chunk */
-    int value_stride; /* of the values of a vector's neighbouring columns, so that those that a warp puts down are
-                         neighbours */
-    int offset;       /* of the values, bytes ... */
-    int slots;        /* ... and of the slots */
-    int bytes;        /* of all; 0: there are no such blocks */
-    int row_bytes;    /* of those of each of a block's rows; 0: it has one row */
+    int columns;       /* of the row, or of its chunk */
+    int value_stride;  /* of the values of a vector's neighbouring columns, so that those that a warp puts down are
+                          neighbours */
+    int offset;        /* of the values, bytes ... */
+    int slots;         /* ... and of the slots */
+    int bytes;         /* of all; 0: there are no such blocks */
+    int row_bytes;     /* of those of each of a block's rows; 0: it has one row */
+    bool in_workspace; /* they lie in the workspace: what is sorted of a row has no room in shared memory */
     int64_t round; /* vectors of a thread that a row's largest values are chosen of at a time: all steps, or those that
                       are loaded together; 0: none are chosen */
     int64_t ends_in; /* outputs of columns are of the row's order alone, of so many places: the last pass goes over
@@ -260,6 +260,7 @@ typedef struct kiln__schedule {
     int64_t unroll;   /* shared memory, tiles: vectors of a thread whose work is written out, one after the other */
     kiln__staging staging;
     kiln__edges edges;
+    bool in_runs; /* pointwise, transpose: all elements of a vector are in one run of the last dimension */
     kiln__access tensors[KILN_MAX_TENSORS];
     int64_t evict_first_rows; /* evict_first holds where there are no more rows than this; 0: for no input */
     kiln__passes passes;
@@ -407,6 +408,7 @@ int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int6
  * numbers. */
 typedef struct kiln__order_room {
     int64_t columns;                           /* values that there is room for: all, or more than are chosen */
+    int label_bytes;                           /* of a number */
     int64_t numbers, columns_at, state, bytes; /* where these begin behind the values, and bytes of all */
     int together; /* values of a thread that are brought into order in registers; more are merged */
 } kiln__order_room;
@@ -463,13 +465,14 @@ int kiln__schedule_allowed_registers(const kiln__device *device, const kiln__sch
 int kiln__cluster_senders(const kiln__schedule *schedule);
 int kiln__column_slots(const kiln__schedule *schedule);
 
-/* Whether blocks exchange their results through a workspace. */
+/* Whether blocks exchange their results through a workspace; whether there is one: for these, or for rows. */
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);
+bool kiln__schedule_has_workspace(const kiln__schedule *schedule);
 
 #define KILN__COUNTER_BYTES KILN__ACCESS_BYTES /* of a grid's counter: what follows is aligned for any access */
 
 /* The bytes of that workspace: 8 for each value that a phase combines in a block; of a grid for two rows, and a
- * counter. */
+ * counter; what is sorted of each row. */
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir); /* by a block for each row */
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of columns that are reduced in shared memory, and rows that are sorted there: the room that they take, and the
  * points that are tried. */
+#include <limits.h>
 #include <math.h>
 
 #include "base/checked.h"
@@ -62,7 +63,8 @@ kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32
     kiln__order_room room = {.columns = values_in_order(ir, columns, order),
                              .numbers = bytes_in_order(ir, columns, order),
                              .together = SORTED_WORDS / (composite / 4) | 1};
-    const int64_t numbers = 2 * in_sixteens(room.columns * (int64_t)sizeof(uint16_t));
+    room.label_bytes = room.columns > 1 << 16 ? 4 : 2;
+    const int64_t numbers = 2 * kiln__divide_up(room.columns, 8) * 8 * room.label_bytes;
     const int64_t counted = kiln__least(kiln__divide_up(room.columns, 4) * 4, COUNTED_VALUES * KILN__MOST_THREADS);
     room.columns_at = room.numbers + kiln__greatest(numbers, chosen ? in_sixteens(counted * composite) : 0);
     room.state = room.columns_at + (chosen ? in_sixteens(room.columns * (int64_t)sizeof(uint32_t)) : 0);
@@ -215,6 +217,15 @@ static int64_t ends_in(const kiln__ir *ir, const kiln__problem *problem) {
     return places;
 }
 
+/* What is sorted of a row, where shared memory has no room for it: each block has a row of the workspace. */
+static bool put_in_workspace(const kiln__given *g, int64_t bytes, kiln__schedule *s) {
+    if (!g->problem->sorted || g->problem->block_count || bytes > INT_MAX) return false;
+    s->row.slots.columns = (int)g->problem->cols;
+    s->row.slots.bytes = s->row.slots.row_bytes = (int)bytes;
+    s->row.slots.in_workspace = true;
+    return true;
+}
+
 bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const bool lanes = s->team.group == KILN__GROUP_LANES && suits_lanes(g);
     const bool alone = (s->team.group == KILN__GROUP_BLOCK || lanes) && s->split.chunks == 1 && !s->row.persistent;
@@ -230,15 +241,15 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const int64_t slots = offset + bytes_of_values(g->ir, stride * s->vector_width);
     const int64_t row = kiln__slots_place(g->ir, g->problem, columns, g->ir->count);
     const int64_t bytes = slots + kiln__times(row, s->team.rows_per_block);
-    if (bytes + KILN__ROW_STATIC_BYTES > g->device->shared_per_block) return false;
-    s->row.slots = (kiln__slots_plan){.columns = (int)columns,
-                                      .value_stride = (int)stride,
-                                      .offset = (int)offset,
-                                      .slots = (int)slots,
-                                      .bytes = (int)(bytes - offset),
-                                      .row_bytes = lanes ? (int)row : 0,
-                                      .round = round_of(g, s),
-                                      .ends_in = ends_in(g->ir, g->problem)};
+    s->row.slots.round = round_of(g, s);
+    s->row.slots.ends_in = ends_in(g->ir, g->problem);
+    if (bytes + KILN__ROW_STATIC_BYTES > g->device->shared_per_block) return !lanes && put_in_workspace(g, row, s);
+    s->row.slots.columns = (int)columns;
+    s->row.slots.value_stride = (int)stride;
+    s->row.slots.offset = (int)offset;
+    s->row.slots.slots = (int)slots;
+    s->row.slots.bytes = (int)(bytes - offset);
+    s->row.slots.row_bytes = lanes ? (int)row : 0;
     s->staging.bytes = (int)bytes;
     return true;
 }

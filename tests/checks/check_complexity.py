@@ -22,8 +22,8 @@ DENSITY_LIMIT = 0.35
 DENSE_FOLDERS = ("src/schedule", "src/codegen")
 SUFFIXES = {".c", ".h", ".cu", ".cuh", ".py"}
 
-STRUCTS = "src/schedule/schedule.h"
-MEMBER_LIMITS = {"kiln__schedule": 16, "kiln__row_schedule": 10, "kiln__column_schedule": 10, "kiln__transpose_schedule": 10,
+STRUCTS = "src/schedule/schedule.h"  # 16 members that all strategies have and the union, of 10 for each of them
+MEMBER_LIMITS = {"kiln__schedule": 17, "kiln__row_schedule": 10, "kiln__column_schedule": 10, "kiln__transpose_schedule": 10,
                  "kiln__any_schedule": 10}
 
 TABLES = {"src/schedule/model_trees.h"}  # what a script writes has lines, but no decisions to hide among them

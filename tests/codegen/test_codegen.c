@@ -118,6 +118,8 @@ static const struct {
     {"streamed_f64", "s = mean(x)", NULL, NULL, "f64[*,200003] f64[*]"},
     {"squares_f16", "y = a * w + b", NULL, NULL,
      "f16[7,101,3,96] f32[101,1,1] f16[7,101,3,96]{29088,1,9696,101} f16[7,101,3,96]"},
+    {"positions_f16", "y = where(index(-1) <= index(-2), x, 0)", NULL, NULL, "f16[64,333,1024] f16[64,333,1024]"},
+    {"long_sort_f32", "y = sort(x) * 2", NULL, NULL, "f32[*,100000] f32[*,100000]"},
 };
 
 /* Rows in flight beside others, rows that arrive in shared memory, and those in a tile whose order counts: nothing

@@ -143,6 +143,7 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
                                                           s->strategy != KILN__TRANSPOSE && !p->operands[o].linear &&
                                                           long_enough);
     }
+    IMPLIES(s->staging.whole_steps > 0, kiln__layout_of(s) == KILN__LAYOUT_OUTER);
     if (kiln__layout_of(s) == KILN__LAYOUT_FLAT) return NULL;
     /* Of the largest rows the last chunk may end behind the last number. */
     wide step = (wide)s->team.threads_per_row * (outer ? 1 : s->vector_width), chunk = step * s->steps;
@@ -296,7 +297,7 @@ const char *launch_fault(const kiln__prepared *prepared) {
         IMPLIES(s->split.chunks > 1 && kiln__layout_of(s) == KILN__LAYOUT_OUTER && rows, grid.y == (unsigned)chunks);
         IMPLIES(kiln__layout_of(s) != KILN__LAYOUT_OUTER || s->split.chunks == 1, grid.z == 1);
         RULE(workspace >= 0);
-        IMPLIES(p->rows, (workspace > 0) == kiln__schedule_exchanges(s));
+        IMPLIES(p->rows, (workspace > 0) == kiln__schedule_has_workspace(s));
         IMPLIES(!kiln__schedule_exchanges(s), launches == 1);
     }
     const char *fault = exchange_fault(prepared);

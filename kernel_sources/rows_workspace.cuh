@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is sorted of a row lies in the workspace, a row for each block: shared memory has no room for it. */
+
+__shared__ unsigned char *kiln_row_begin;
+KILN_DEVICE void kiln_find_row_memory(const kiln_row &row) {
+    if (threadIdx.x == 0) kiln_row_begin = row.args.workspace + row.index * (kiln_i64)KILN_ROW_BYTES;
+    kiln_block_barrier();
+}
+KILN_DEVICE unsigned char *kiln_row_memory(int place) { return kiln_row_begin + place; }
+/* What the row's threads tell each other. */
+template <class Order, class State> KILN_DEVICE State &kiln_row_state() {
+    __shared__ State state;
+    return state;
+}

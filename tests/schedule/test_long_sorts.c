@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows that are sorted and have no room in shared memory, on the software GPU against the CPU reference: of many
+ * columns, of many that are chosen, over any axis, numbered by 16 bits and by 32. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/packed_case.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const packed_case cases[] = {
+    {"y = sort(x)", "1", "f32[2,40000] f32[2,40000]",
+     "block 1024, stream, inner, vector 4 x 10, batch 4, in the workspace", NULL, false},
+    {"i = argsort(x, descending = true)", "1", "f16[1,70001] i64[1,70001]",
+     "block 1024, stream, inner, vector 2 x 35, batch 4, masked, in the workspace", NULL, false},
+    {"y = sort_by(x, k)", "1", "f32[1,30000] f64[1,30000] f32[1,30000]",
+     "block 1024, registers, inner, vector 4 x 8, in the workspace", NULL, false},
+    {"y = sort(x)", "0", "i32[33000,3] i32[33000,3]",
+     "block 1024, stream, inner, vector 1 x 33, batch 4, in the workspace", NULL, false},
+    {"y = cumsum(sort(x))", "1", "i32[1,29000] i32[1,29000]",
+     "block 1024, registers, inner, vector 4 x 8, ordered, in the workspace", NULL, false},
+    {"i = argtopk(x, 20000)", "1", "f32[1,90000] i64[1,20000]",
+     "block 1024, stream, inner, vector 4 x 22, batch 4, in the workspace", NULL, false},
+};
+
+static void long_rows_are_sorted_as_the_reference_does(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) run_packed_case(&cases[i], NULL);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+#if !defined(KILN_SOFTWARE_DRIVER)
+    puts("skipped: the software GPU was not built, for want of a C++ compiler");
+    return 77;
+#endif
+    const struct CMUnitTest tests[] = {cmocka_unit_test(long_rows_are_sorted_as_the_reference_does)};
+    return cmocka_run_group_tests_name("long rows that are sorted", tests, open_packed_device, close_packed_device);
+}
