@@ -17,10 +17,10 @@
 
 static const packed_case tiles[] = {
     /* Several runs of rows in a tile, one alone, a last tile of fewer; members that are threads, or several of them. */
-    {"y = softmax(x)", "1", "f16[5,64,3] f16[5,64,3]", "columns 8, tile, outer, vector 8 x 8", "threads 8, tile",
-     false},
-    {"y = softmax(x)", "1", "f16[70,64,3] f16[70,64,3]", "columns 8, tile, outer, vector 8 x 8", "threads 8, tile",
-     true},
+    {"y = softmax(x)", "1", "f16[5,64,3] f16[5,64,3]", "columns 8, tile, outer, vector 4 x 8, 96 rows per block",
+     "threads 8, tile", false},
+    {"y = softmax(x)", "1", "f16[70,64,3] f16[70,64,3]", "columns 8, tile, outer, vector 4 x 8, 96 rows per block",
+     "threads 8, tile", true},
     {"y = softmax(x)", "1", "f16[9,197,65] f16[9,197,65]", "columns 32, tile, outer, vector 2 x 7, 65 rows", NULL,
      true},
     {"y = layer_norm(x)", "1", "f32[300,7,5] f32[300,7,5]", "columns 1, tile, outer, vector 4 x 7", "threads 1, tile",
@@ -32,7 +32,7 @@ static const packed_case tiles[] = {
     {"s = sum(x)", "1", "f16[2,64,255] f16[2,255]", "columns 8, tile", NULL, false},
     {"s = max(x)", "1", "bf16[900,8,3] f32[900,3]", "columns 1, tile", "threads 1, tile", false},
     /* Odd numbers of rows and few columns: a block has many runs all the same, in lanes that begin anywhere in them. */
-    {"y = softmax(x)", "1", "bf16[700,3,9] f32[700,3,9]", "columns 1, tile, outer, vector 8 x 3, 2043 rows",
+    {"y = softmax(x)", "1", "bf16[700,3,9] f32[700,3,9]", "columns 1, tile, outer, vector 4 x 3, 1017 rows per block",
      "threads 1, tile", false},
     {"y = softmax(x)", "1", "f16[60,17,21] f16[60,17,21]", "columns 4, tile, outer, vector 2 x 5, 504 rows",
      "threads 4, tile", true},
@@ -46,10 +46,10 @@ static const packed_case tiles[] = {
     {"y = softmax(x)", "1", "f16[5,64,3]@2 f16[5,64,3]@6", "tile, outer", "threads 8, tile", false},
     {"y = softmax(x)", "1", "f16[5,64,3]@2 f16[5,64,3]@2", "tile, outer", "threads 8, tile", true},
     {"y = softmax(x)", "1", "f32[5,64,3]@4 f16[5,64,3]", "tile, outer", "threads 8, tile", false},
-    {"y = softmax(x)", "1", "f16[5,64,3]{193,3,1} f16[5,64,3]", "tile, outer, vector 8 x 8, 3 rows", "threads 8, tile",
-     false},
-    {"y = softmax(x)", "1", "f16[5,64,3]{200,3,1} f16[5,64,3]{193,3,1}", "tile, outer, vector 8 x 8, 3 rows",
-     "threads 8, tile", false},
+    {"y = softmax(x)", "1", "f16[5,64,3]{193,3,1} f16[5,64,3]",
+     "columns 8, tile, outer, vector 4 x 8, 3 rows per block", "threads 8, tile", false},
+    {"y = softmax(x)", "1", "f16[5,64,3]{200,3,1} f16[5,64,3]{193,3,1}",
+     "columns 8, tile, outer, vector 4 x 8, 3 rows per block", "threads 8, tile", false},
     {"y = softmax(x)", "2", "f32[3,2,40,5]{1000,200,5,1} f32[3,2,40,5]", "tile, outer", "threads 8, tile", false},
     {"y = softmax(x)", "2", "f32[3,2,40,5] f32[3,2,40,5]{200,600,5,1}", "tile, outer", "threads 8, tile", false},
     {"y = softmax(x)", "1,2", "f16[6,5,7,3] f16[6,5,7,3]", "tile, outer", "threads 8, tile", true},
