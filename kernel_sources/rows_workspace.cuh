@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is sorted of a row lies in the workspace, a row for each block: shared memory has no room for it. */
+/* What is sorted of a row lies in the workspace, where each block has a part: shared memory has no room for it. */
 
 __shared__ unsigned char *kiln_row_begin;
-KILN_DEVICE void kiln_find_row_memory(const kiln_row &row) {
-    if (threadIdx.x == 0) kiln_row_begin = row.args.workspace + row.index * (kiln_i64)KILN_ROW_BYTES;
+KILN_DEVICE void kiln_find_row_memory(const kiln_arguments &args) {
+    if (threadIdx.x == 0) kiln_row_begin = args.workspace + blockIdx.x * (kiln_i64)KILN_ROW_BYTES;
     kiln_block_barrier();
 }
 KILN_DEVICE unsigned char *kiln_row_memory(int place) { return kiln_row_begin + place; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The largest values of a row: Order::first of them, of equal ones those of the first columns. What may be among them
- * is put down in shared memory, each with its column, and sorted in the end; there is room for Order::columns. Nothing
- * below the floor may, a value that at least Order::first of the row's values reach:
+ * is put down in the row's memory, each with its column, and sorted in the end; there is room for Order::columns.
+ * Nothing below the floor may, a value that at least Order::first of the row's values reach:
  *
  * - At first one of the largest values of each of some groups of threads: the one that Order::first of them reach. Of k
  *   among g groups some -g ln(1 - k / g) values of the row reach it.

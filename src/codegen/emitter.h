@@ -82,9 +82,9 @@ bool kiln__is_whole_run(const kiln__emitter *e, int64_t run);
 const char *kiln__spell_run_begins(const kiln__emitter *e, int64_t run, const char *column);
 /* "col % 24 / 7": which of an operand's values the column has, where blocks are uneven. */
 const char *kiln__spell_block_number(const kiln__emitter *e, int64_t run, const char *column);
-/* Whether the instruction's values have slots in shared memory. */
+/* Whether the instruction's values have slots in shared memory, or in their row's part of the workspace. */
 bool kiln__has_slots(const kiln__emitter *e, uint32_t inst);
-/* The ORDER that an ORDER or a SORTED is by; where an instruction's part of shared memory begins, in bytes. */
+/* The ORDER that an ORDER or a SORTED is by; where an instruction's part of that memory begins, in bytes. */
 uint32_t kiln__sorted_by(const kiln__emitter *e, uint32_t inst);
 int64_t kiln__slots_begin(const kiln__emitter *e, uint32_t inst);
 /* Whether a loop over the row puts down what it is made of. */

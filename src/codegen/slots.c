@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks that are reduced in shared memory, and rows that are sorted there: the loops over a vector that put down what
- * is. */
+/* Blocks that are reduced in shared memory, and rows that are sorted there or in the workspace: the loops over a vector
+ * that put down what is. */
 #include "codegen/emitter.h"
 
 /* Who takes what is put down. */

@@ -15,7 +15,7 @@ typedef enum kiln__field_kind {
     KILN__FIELD_STRIDE,       /* i64: operand's stride along outer dimension `dim` */
     KILN__FIELD_ROW,          /* i64: operand's stride from row to row */
     KILN__FIELD_STEP,         /* i64: operand's stride along inner dimension `dim` */
-    KILN__FIELD_WORKSPACE,    /* pointer: partial results of split rows */
+    KILN__FIELD_WORKSPACE,    /* pointer: partial results of split rows, or rows that are sorted */
     KILN__FIELD_SCALAR,       /* scalar number `index`, of its compute type, or where it is in memory */
     KILN__FIELD_SIZE,         /* i64: the iteration space's size along axis `dim` */
     KILN__FIELD_TABLE_ROWS,   /* i64: of a tensor whose rows an index chooses: how many it has ... */

@@ -4,7 +4,7 @@
 
 #include "lang/typing.h"
 
-#define MOST_FIRST 65535 /* columns: their numbers are of 16 bits where they are sorted */
+#define MOST_FIRST (1 << 28) /* columns, beyond all that is sorted of a row */
 
 /* ---- first columns ---- */
 

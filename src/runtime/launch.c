@@ -377,7 +377,7 @@ static kiln_status limit_grid(const kiln__schedule *s, const target *on, kiln__l
     return KILN_OK;
 }
 
-/* Split rows: the further kernels, and where their workspace comes from. */
+/* The further kernels of split rows, and how large a workspace is. */
 static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepared, const target *on,
                               const kiln__loaded *loaded, kiln__launch *launch) {
     const bool captured = on->driver->version >= 12030; /* older ones cannot capture it */

@@ -68,7 +68,7 @@ void kiln__schedule_describe(kiln__schedule *s) {
         {s->edges == KILN__EDGES_WRAPPED, "wrapped"},
         {s->edges == KILN__EDGES_SHIFTED || kiln__schedule_shifts(s), "shifted"},
         {s->passes.ordered, "ordered"},
-        {kiln__slots_plan_of(s)->in_workspace, "in the workspace"},
+        {kiln__slots_plan_of(s)->blocks > 0, "in the workspace"},
     };
     s->text[0] = '\0';
     if (s->strategy == KILN__ANY_SHAPE) add(s, "any shape, ");

@@ -21,7 +21,7 @@ bool kiln__schedule_exchanges(const kiln__schedule *schedule) {
 }
 
 bool kiln__schedule_has_workspace(const kiln__schedule *schedule) {
-    return kiln__schedule_exchanges(schedule) || kiln__slots_plan_of(schedule)->in_workspace;
+    return kiln__schedule_exchanges(schedule) || kiln__slots_plan_of(schedule)->blocks > 0;
 }
 
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir) {
@@ -32,7 +32,8 @@ int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir 
 
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows) {
     int64_t bytes = kiln__schedule_exchanged(schedule, ir);
-    if (kiln__slots_plan_of(schedule)->in_workspace) return kiln__times(rows, kiln__slots_plan_of(schedule)->row_bytes);
+    const kiln__slots_plan *slots = kiln__slots_plan_of(schedule);
+    if (slots->blocks) return kiln__times(kiln__least(rows, slots->blocks), slots->row_bytes);
     if (!kiln__schedule_exchanges(schedule)) return 0;
     if (kiln__across_plan_of(schedule)->blocks)
         return kiln__times(kiln__across_plan_of(schedule)->blocks, kiln__across_plan_of(schedule)->bytes);
@@ -117,6 +118,7 @@ bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t r
     int64_t together = schedule->split.chunks * schedule->team.blocks_per_row,
             blocks = kiln__times(kiln__divide_up(rows, per_block), together);
     if (kiln__across_plan_of(schedule)->blocks) blocks = across_grid(schedule, blocks);
+    if (kiln__slots_plan_of(schedule)->blocks) blocks = kiln__least(blocks, kiln__slots_plan_of(schedule)->blocks);
     if (schedule->team.group == KILN__GROUP_GRID)
         blocks = kiln__least(blocks, together); /* for one row after another */
     int64_t limit = 2147483647 / schedule->team.blocks_per_row * schedule->team.blocks_per_row;

@@ -168,14 +168,15 @@ typedef struct kiln__across_plan {
 /* Blocks of columns that are no lanes of a warp: what a reduction takes is in dynamic shared memory, a value for each
  * column of a row or of its chunk; what it comes to has a slot for each block, of each reduction. */
 typedef struct kiln__slots_plan {
-    int columns;       /* of the row, or of its chunk */
-    int value_stride;  /* of the values of a vector's neighbouring columns, so that those that a warp puts down are
-                          neighbours */
-    int offset;        /* of the values, bytes ... */
-    int slots;         /* ... and of the slots */
-    int bytes;         /* of all; 0: there are no such blocks */
-    int row_bytes;     /* of those of each of a block's rows; 0: it has one row */
-    bool in_workspace; /* they lie in the workspace: what is sorted of a row has no room in shared memory */
+    int columns;      /* of the row, or of its chunk */
+    int value_stride; /* of the values of a vector's neighbouring columns, so that those that a warp puts down are
+                         neighbours */
+    int offset;       /* of the values, bytes ... */
+    int slots;        /* ... and of the slots */
+    int bytes;        /* of all; 0: there are no such blocks */
+    int row_bytes;    /* of those of each of a block's rows; 0: it has one row */
+    int blocks;       /* what is sorted of a row has no room in shared memory: it lies in the workspace, where so many
+                       * blocks have a part each, and go through the rows; else 0 */
     int64_t round; /* vectors of a thread that a row's largest values are chosen of at a time: all steps, or those that
                       are loaded together; 0: none are chosen */
     int64_t ends_in; /* outputs of columns are of the row's order alone, of so many places: the last pass goes over
@@ -403,7 +404,7 @@ int64_t kiln__across_place(const kiln__ir *ir, const kiln__problem *problem, uin
 /* Where the slots of one BLOCK_REDUCE are among those of all, in rows or chunks of so many columns; of instruction
  * number ir->count: bytes of all. */
 int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t inst);
-/* What an ORDER has in shared memory: values, and their numbers before and after a merge; where some are chosen also
+/* What an ORDER has in its row's memory: values, and their numbers before and after a merge; where some are chosen also
  * the columns that they are of and what the row's threads tell each other, and first keys and columns in place of
  * numbers. */
 typedef struct kiln__order_room {
@@ -465,14 +466,15 @@ int kiln__schedule_allowed_registers(const kiln__device *device, const kiln__sch
 int kiln__cluster_senders(const kiln__schedule *schedule);
 int kiln__column_slots(const kiln__schedule *schedule);
 
-/* Whether blocks exchange their results through a workspace; whether there is one: for these, or for rows. */
+/* Whether blocks exchange their results through a workspace; whether there is one: for these, or for what
+ * is sorted of rows. */
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);
 bool kiln__schedule_has_workspace(const kiln__schedule *schedule);
 
 #define KILN__COUNTER_BYTES KILN__ACCESS_BYTES /* of a grid's counter: what follows is aligned for any access */
 
 /* The bytes of that workspace: 8 for each value that a phase combines in a block; of a grid for two rows, and a
- * counter; what is sorted of each row. */
+ * counter; what is sorted of the rows that are worked on at a time. */
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir); /* by a block for each row */
 int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir *ir, int64_t rows);
 

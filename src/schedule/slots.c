@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of columns that are reduced in shared memory, and rows that are sorted there: the room that they take, and the
- * points that are tried. */
+/* Blocks of columns that are reduced in shared memory, and rows that are sorted there or in the workspace: the room
+ * that they take, and the points that are tried. */
 #include <limits.h>
 #include <math.h>
 
@@ -217,12 +217,13 @@ static int64_t ends_in(const kiln__ir *ir, const kiln__problem *problem) {
     return places;
 }
 
-/* What is sorted of a row, where shared memory has no room for it: each block has a row of the workspace. */
+/* What is sorted of a row, where shared memory has no room for it: in the workspace, of as many rows as blocks may run
+ * at once. */
 static bool put_in_workspace(const kiln__given *g, int64_t bytes, kiln__schedule *s) {
     if (!g->problem->sorted || g->problem->block_count || bytes > INT_MAX) return false;
+    s->row.slots.blocks = g->device->sm_count * (g->device->threads_per_sm / s->team.threads);
     s->row.slots.columns = (int)g->problem->cols;
     s->row.slots.bytes = s->row.slots.row_bytes = (int)bytes;
-    s->row.slots.in_workspace = true;
     return true;
 }
 

@@ -82,9 +82,9 @@ struct kiln_finish {
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
-    kiln_row row(args, kiln_row_index());
-    if (row.index >= args.rows) return;
-    kiln_find_row_memory(row);
+    kiln_find_row_memory(args);
+    for (kiln_i64 index = kiln_row_index(); index < args.rows; index += gridDim.x) {
+    kiln_row row(args, index);
     kiln_begin(row);
     kiln_staging staging;
     staging.fill(row);
@@ -93,4 +93,6 @@ extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __g
     kiln_sort<kiln_order1>(KILN_END);
     kiln_finish finish;
     staging.each_vector(row, finish);
+    kiln_block_barrier(); /* before the next row takes this one's memory */
+    }
 }

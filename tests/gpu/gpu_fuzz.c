@@ -96,8 +96,9 @@ static void schedule_kind(const char *schedule, char out[KIND_SIZE]) {
     for (int i = 0; i < length && used + 64 < KIND_SIZE; i++)
         if (schedule[i] < '0' || schedule[i] > '9') out[used++] = schedule[i];
     out[used] = '\0';
-    static const char *const marks[] = {", across rows", ", splits",  ", persistent", ", online",
-                                        ", masked",      ", ordered", ", misaligned", ", transpose,"};
+    static const char *const marks[] = {", across rows", ", splits",     ", persistent",
+                                        ", online",      ", masked",     ", ordered",
+                                        ", misaligned",  ", transpose,", ", in the workspace"};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
         if (strstr(schedule, marks[i])) strcat(out, marks[i]);
 }

@@ -50,7 +50,7 @@ typedef struct drawn {
 
 static drawn draw(uint64_t seed, long index) {
     static const kiln_type types[] = {KILN_F32, KILN_F32, KILN_F16, KILN_BF16, KILN_I32, KILN_F64, KILN_I64, KILN_U8};
-    static const int64_t most[] = {40, 300, 3000, 20000}, most_chosen[] = {8, 8, 64, 600, 5000};
+    static const int64_t most[] = {40, 300, 3000, 20000, 60000}, most_chosen[] = {8, 8, 64, 600, 5000, 30000};
     fuzz_random r = {seed * 1000003 + (uint64_t)index};
     drawn c = {.type = types[fuzz_random_below(&r, (int64_t)COUNT(types))]};
     c.cols = 1 + fuzz_random_below(&r, most[fuzz_random_below(&r, (int64_t)COUNT(most))]);

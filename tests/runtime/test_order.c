@@ -374,8 +374,8 @@ static void what_no_schedule_sorts_is_refused(void **state) {
 static void what_is_no_first_column_is_refused(void **state) {
     (void)state;
     const char *x = "f32[2,4] f32[2,2]";
-    refuses("y = topk(x, 0)", x, "how many columns 'argtopk' takes is written out: expected 1 to 65535");
-    refuses("y = first(x, 1.5)", x, "how many columns 'first' takes is written out: expected 1 to 65535");
+    refuses("y = topk(x, 0)", x, "how many columns 'argtopk' takes is written out: expected 1 to 268435456");
+    refuses("y = first(x, 1.5)", x, "how many columns 'first' takes is written out: expected 1 to 268435456");
     refuses("y = first(x, 2) + x", x, "'+' takes the first 2 columns of rows beside others");
     refuses("y = first(first(x, 2), 3)", x, "'first' takes the first 2 columns of rows for more of them");
     refuses("y = kth(first(x, 3), 1)", "f32[2,4] f32[2]", "'kth' takes the first 3 columns of rows where it is of");

@@ -25,6 +25,8 @@ static const packed_case cases[] = {
      "block 1024, stream, inner, vector 1 x 33, batch 4, in the workspace", NULL, false},
     {"y = cumsum(sort(x))", "1", "i32[1,29000] i32[1,29000]",
      "block 1024, registers, inner, vector 4 x 8, ordered, in the workspace", NULL, false},
+    {"y = max(x) - sort(x)", "1", "f16[300,29000] f32[300,29000]",
+     "block 1024, registers, inner, vector 4 x 8, in the workspace", NULL, false}, /* a block has rows */
     {"i = argtopk(x, 20000)", "1", "f32[1,90000] i64[1,20000]",
      "block 1024, stream, inner, vector 4 x 22, batch 4, in the workspace", NULL, false},
 };

@@ -115,9 +115,11 @@ static const char *staging_fault(const kiln__schedule *s, const kiln__device *de
     const bool across = row->across.blocks > 0; /* sums of all rows come behind what stays of one */
     const bool slots = row->slots.bytes > 0;    /* what blocks of columns take, too */
     IMPLIES(!shared && !tile && !across && !slots, s->staging.bytes == 0);
-    IMPLIES(slots, !across && s->team.blocks_per_row == 1 && row->slots.slots > row->slots.offset &&
-                       row->slots.offset + (wide)row->slots.bytes == s->staging.bytes &&
-                       (wide)row->slots.value_stride * s->vector_width >= row->slots.columns);
+    IMPLIES(slots, !across && s->team.blocks_per_row == 1 && row->slots.slots >= row->slots.offset);
+    IMPLIES(slots && !row->slots.blocks, row->slots.offset + (wide)row->slots.bytes == s->staging.bytes &&
+                                             (wide)row->slots.value_stride * s->vector_width >= row->slots.columns);
+    IMPLIES(row->slots.blocks, s->team.group == KILN__GROUP_BLOCK && s->team.rows_per_block == 1 &&
+                                   row->slots.row_bytes % 16 == 0 && row->slots.bytes == row->slots.row_bytes);
     IMPLIES(across, row->across.offset % 16 == 0 && row->across.bytes > 0 && s->team.blocks_per_row == 1 &&
                         row->across.offset + (wide)row->across.bytes * s->team.rows_per_block == s->staging.bytes);
     return NULL;
