@@ -82,9 +82,9 @@ struct kiln_stream {
             each_loaded<false>(row, step, staged, body);
         }
     }
-    template <bool WHOLE, int BATCH, class Online>
+    template <bool WHOLE, class Online>
     static KILN_MEMBER void online_batch(kiln_row &row, kiln_index step, Online &online) {
-        kiln_staged staged[BATCH];
+        kiln_staged staged[KILN_BATCH];
         load<WHOLE>(row, step, staged);
         const auto before = online.first;
         each_loaded<WHOLE>(row, step, staged, online.first);
@@ -92,15 +92,34 @@ struct kiln_stream {
         kiln_partial(row, online.first);
         each_loaded<WHOLE>(row, step, staged, online.second);
     }
+#ifdef KILN_WRAPPED
+    /* The same in few instructions, as masks take many: each vector is read twice. What it comes to is corrected once
+     * for the batch, as in all layouts: vector by vector a row would have other bits. */
+    template <class Body> static KILN_MEMBER void each_of_batch(const kiln_row &row, kiln_index first, Body &body) {
+#pragma unroll 1
+        for (kiln_index step = first; step < first + KILN_BATCH && step < KILN_STEPS; ++step) {
+            kiln_staged staged[1];
+            load<false>(row, step, staged);
+            each_loaded<false>(row, step, staged, body);
+        }
+    }
+    template <class Online> static KILN_MEMBER void last_batch(kiln_row &row, kiln_index step, Online &online) {
+        const auto before = online.first;
+        each_of_batch(row, step, online.first);
+        online.second = kiln_correct(online.second, before, online.first);
+        kiln_partial(row, online.first);
+        each_of_batch(row, step, online.second);
+    }
+#endif
     template <class Online> static KILN_MEMBER void each_online(kiln_row &row, kiln_index first, Online &online) {
         kiln_index step = first;
 #ifdef KILN_WRAPPED
         const kiln_index inside = kiln_is_whole(row) ? KILN_STEPS : KILN_LAST_CHUNK_STEPS;
-        for (; step + KILN_BATCH <= inside; step += KILN_BATCH) online_batch<true, KILN_BATCH>(row, step, online);
+        for (; step + KILN_BATCH <= inside; step += KILN_BATCH) online_batch<true>(row, step, online);
 #pragma unroll 1
-        for (; step < KILN_STEPS; step += KILN_LAST_BATCH) online_batch<false, KILN_LAST_BATCH>(row, step, online);
+        for (; step < KILN_STEPS; step += KILN_BATCH) last_batch(row, step, online);
 #else
-        for (; step < KILN_ROW_STEPS(row); step += KILN_BATCH) online_batch<false, KILN_BATCH>(row, step, online);
+        for (; step < KILN_ROW_STEPS(row); step += KILN_BATCH) online_batch<false>(row, step, online);
 #endif
     }
 };
