@@ -271,7 +271,8 @@ typedef struct kiln_plan_info {
     int threads;          /* per block */
     kiln_origin origin;
     double parse_ms, schedule_ms, emit_ms, lookup_ms, compile_ms, load_ms; /* wall time of each step, 0 if skipped */
-    int64_t workspace_bytes; /* device memory that a launch takes in addition to the tensors; 0: none */
+    int64_t workspace_bytes; /* device memory that a launch takes in addition to the tensors; 0: none; -1: as
+                                the rows ask, which are open */
     int launches;            /* kernels launched one after another */
     kiln_schedule_origin schedule_origin;
     int any_shape; /* not 0: the kernel serves any shape of the program and its types */

@@ -182,9 +182,11 @@ class Explanation:
         outputs = [f"{kind}{list(shape)}".replace("-1", "*") for kind, shape in self.outputs]
         threads = f"blocks of {self.threads} threads"
         launch = f"{self.blocks} {threads}" if self.blocks >= 0 else f"as many {threads} as the rows need"
+        bytes_of = f"{self.workspace_bytes} bytes" if self.workspace_bytes > 0 else "as many bytes as the rows need"
+        workspace = f", a workspace of {bytes_of}" if self.workspace_bytes else ""
         lines = [("program", self.text), ("outputs", ", ".join(outputs)), ("phases", ("\n" + 10 * " ").join(self.phases)),
                  ("schedule", self.schedule), ("why", self.reason),
-                 ("launch", f"{launch}, {self.shared_bytes} bytes of shared memory each")]
+                 ("launch", f"{launch}, {self.shared_bytes} bytes of shared memory each{workspace}")]
         return "\n".join(f"{title:<10}{line}" for title, line in lines)
 
     def __repr__(self):

@@ -77,7 +77,10 @@ static void report(const kernel_request *k, const explained_candidates *all) {
         printf("%" PRId64 " blocks of %d threads", info->blocks, info->threads);
     else
         printf("as many blocks of %d threads as the rows need", info->threads);
-    printf(", %" PRId64 " bytes of shared memory each\n", info->shared_bytes);
+    printf(", %" PRId64 " bytes of shared memory each", info->shared_bytes);
+    if (info->workspace_bytes > 0) printf(", a workspace of %" PRId64 " bytes", info->workspace_bytes);
+    if (info->workspace_bytes < 0) printf(", a workspace of as many bytes as the rows need");
+    printf("\n");
     if (all) explained_candidates_print(all);
 }
 
