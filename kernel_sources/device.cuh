@@ -229,7 +229,7 @@ template <int BYTES> KILN_DEVICE void kiln_copy_async_first(void *shared, const 
 }
 KILN_DEVICE void kiln_copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 /* commit: the copies since the last one are a group; wait_but: until all but the latest `groups` have arrived, or
- * but a power of two below that: the instruction has its number in itself. */
+ * all but as many as the power of two below: an instruction is for one number. */
 KILN_DEVICE void kiln_copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 KILN_DEVICE void kiln_copy_wait_but(int groups) {
     if (groups >= 8)

@@ -28,8 +28,8 @@ void kiln__emit_orders(const kiln__emitter *e) {
                     chooses ? "topk" : "argsort", i, kiln__cxx_ctype(e->ir->insts[inst->args[0]].type),
                     room.label_bytes == 2 ? "unsigned short" : "kiln_u32", inst->u.order.descending ? "true" : "false",
                     chooses ? "true" : "false", room.columns, chooses ? (int64_t)inst->u.order.first : room.columns,
-                    kiln__divide_up(room.columns, 8) * 8, begin, begin + room.numbers, begin + room.columns_at,
-                    begin + room.state, room.together);
+                    room.labels, begin, begin + room.numbers, begin + room.columns_at, begin + room.state,
+                    room.together);
         if (chooses)
             kiln__write(e,
                         "    static constexpr bool looks = %s, guesses = %s;\n"

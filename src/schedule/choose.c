@@ -29,8 +29,7 @@ static kiln_status no_rows(const kiln__problem *problem, const kiln__pins *pins,
     if (problem->sorted && !kiln__pins_any(pins))
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "no schedule has room for what is sorted of rows of %lld columns: it takes %s, expected "
-                          "fewer columns, or a "
-                          "smaller k",
+                          "fewer columns, or a smaller k",
                           (long long)problem->cols,
                           problem->block_count ? "shared memory beside blocks" : "more than 2 GB");
     if (kiln__needs_slots(problem) && !kiln__pins_any(pins))

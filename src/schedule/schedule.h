@@ -409,7 +409,8 @@ int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int6
  * numbers. */
 typedef struct kiln__order_room {
     int64_t columns;                           /* values that there is room for: all, or more than are chosen */
-    int label_bytes;                           /* of a number */
+    int64_t labels;                            /* numbers that there is room for before a merge, and behind it ... */
+    int label_bytes;                           /* ... of so many bytes each */
     int64_t numbers, columns_at, state, bytes; /* where these begin behind the values, and bytes of all */
     int together; /* values of a thread that are brought into order in registers; more are merged */
 } kiln__order_room;

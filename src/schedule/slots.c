@@ -21,7 +21,7 @@
 #define CHOSEN_ELEMENTS 16   /* of a thread at a time, where a row's largest are chosen: each has code of its own */
 #define MOST_FAILURES 4      /* of guesses: each is a pass over the row */
 #define GUESSED_PART 2   /* of the room beyond what is chosen that a guess fills: halfway from too few to too many */
-#define WIDER_PART 4     /* of that, by which the next one is wider */
+#define WIDER_PART 4     /* of what a guess wants, by which the next one is wider */
 #define COUNTED_VALUES 2 /* of a thread, that are brought into order by counting; more are merged ... */
 #define FEW_VALUES 64    /* ... unless they are no more than these in all */
 #define SORTED_WORDS 32  /* registers of a thread for keys and columns that are brought into order there */
@@ -64,7 +64,8 @@ kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32
                              .numbers = bytes_in_order(ir, columns, order),
                              .together = SORTED_WORDS / (composite / 4) | 1};
     room.label_bytes = room.columns > 1 << 16 ? 4 : 2;
-    const int64_t numbers = 2 * kiln__divide_up(room.columns, 8) * 8 * room.label_bytes;
+    room.labels = kiln__divide_up(room.columns, 8) * 8;
+    const int64_t numbers = 2 * room.labels * room.label_bytes;
     const int64_t counted = kiln__least(kiln__divide_up(room.columns, 4) * 4, COUNTED_VALUES * KILN__MOST_THREADS);
     room.columns_at = room.numbers + kiln__greatest(numbers, chosen ? in_sixteens(counted * composite) : 0);
     room.state = room.columns_at + (chosen ? in_sixteens(room.columns * (int64_t)sizeof(uint32_t)) : 0);
@@ -221,9 +222,12 @@ static int64_t ends_in(const kiln__ir *ir, const kiln__problem *problem) {
  * at once. */
 static bool put_in_workspace(const kiln__given *g, int64_t bytes, kiln__schedule *s) {
     if (!g->problem->sorted || g->problem->block_count || bytes > INT_MAX) return false;
-    s->row.slots.blocks = g->device->sm_count * (g->device->threads_per_sm / s->team.threads);
-    s->row.slots.columns = (int)g->problem->cols;
-    s->row.slots.bytes = s->row.slots.row_bytes = (int)bytes;
+    s->row.slots = (kiln__slots_plan){.columns = (int)g->problem->cols,
+                                      .bytes = (int)bytes,
+                                      .row_bytes = (int)bytes,
+                                      .blocks = g->device->sm_count * (g->device->threads_per_sm / s->team.threads),
+                                      .round = round_of(g, s),
+                                      .ends_in = ends_in(g->ir, g->problem)};
     return true;
 }
 
@@ -242,15 +246,15 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const int64_t slots = offset + bytes_of_values(g->ir, stride * s->vector_width);
     const int64_t row = kiln__slots_place(g->ir, g->problem, columns, g->ir->count);
     const int64_t bytes = slots + kiln__times(row, s->team.rows_per_block);
-    s->row.slots.round = round_of(g, s);
-    s->row.slots.ends_in = ends_in(g->ir, g->problem);
     if (bytes + KILN__ROW_STATIC_BYTES > g->device->shared_per_block) return !lanes && put_in_workspace(g, row, s);
-    s->row.slots.columns = (int)columns;
-    s->row.slots.value_stride = (int)stride;
-    s->row.slots.offset = (int)offset;
-    s->row.slots.slots = (int)slots;
-    s->row.slots.bytes = (int)(bytes - offset);
-    s->row.slots.row_bytes = lanes ? (int)row : 0;
+    s->row.slots = (kiln__slots_plan){.columns = (int)columns,
+                                      .value_stride = (int)stride,
+                                      .offset = (int)offset,
+                                      .slots = (int)slots,
+                                      .bytes = (int)(bytes - offset),
+                                      .row_bytes = lanes ? (int)row : 0,
+                                      .round = round_of(g, s),
+                                      .ends_in = ends_in(g->ir, g->problem)};
     s->staging.bytes = (int)bytes;
     return true;
 }

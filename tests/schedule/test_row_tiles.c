@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -138,19 +137,16 @@ static void a_run_has_the_same_bits_among_others(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(shapes); i++) {
         const int columns = shapes[i].columns, rows = shapes[i].rows, out = *shapes[i].program == 's' ? 1 : columns;
+        char tensors[2][128];
+        packed_case pair[2];
         packed_result of[2];
         for (int many = 0; many < 2; many++) {
-            char tensors[128];
             const int runs = many ? 3 : 1;
-            snprintf(tensors, sizeof tensors, "f32[%d,%d,%d] f32[%d,%d,1] f32[%d,%d,%d]", runs, columns, rows, runs,
-                     columns, runs, out, rows);
-            of[many].bytes = (size_t)(out * rows) * sizeof(float);
-            of[many].output = malloc(of[many].bytes);
-            assert_non_null(of[many].output);
-            run_packed_case(&(packed_case){shapes[i].program, "1", tensors, NULL, NULL, false}, &of[many]);
+            snprintf(tensors[many], sizeof tensors[many], "f32[%d,%d,%d] f32[%d,%d,1] f32[%d,%d,%d]", runs, columns,
+                     rows, runs, columns, runs, out, rows);
+            pair[many] = (packed_case){shapes[i].program, "1", tensors[many], NULL, NULL, false};
         }
-        if (memcmp(of[0].output, of[1].output, of[0].bytes)) fail_msg("%d columns of %d rows", columns, rows);
-        for (int many = 0; many < 2; many++) free(of[many].output);
+        expect_same_bits(&pair[0], &pair[1], (size_t)(out * rows) * sizeof(float), of);
     }
 }
 

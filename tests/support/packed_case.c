@@ -219,3 +219,17 @@ void packed_draw(uint32_t *random, size_t count, int draw[]) {
         draw[i] = (int)(*random >> 8);
     }
 }
+
+void expect_same_bits(const packed_case *a, const packed_case *b, size_t bytes, packed_result of[2]) {
+    const packed_case *cases[] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        of[i].bytes = bytes;
+        of[i].output = malloc(bytes);
+        assert_non_null(of[i].output);
+        run_packed_case(cases[i], &of[i]);
+    }
+    if (memcmp(of[0].output, of[1].output, bytes))
+        fail_msg("%s: other bits over %s (%s) than over %s (%s)", a->program, a->tensors, of[0].schedule, b->tensors,
+                 of[1].schedule);
+    for (int i = 0; i < 2; i++) free(of[i].output);
+}

@@ -27,6 +27,9 @@ typedef struct packed_result {
  * last bits. `result` may be NULL. */
 void run_packed_case(const packed_case *c, packed_result *result);
 
+/* Runs both, and fails the test where the first `bytes` of their outputs differ. of: has their schedules. */
+void expect_same_bits(const packed_case *a, const packed_case *b, size_t bytes, packed_result of[2]);
+
 /* Element i of any input. */
 double packed_value(kiln_type type, size_t i);
 

@@ -94,7 +94,7 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
 }
 
 /* Where a row stays, and what of it. */
-static const char *staging_fault(const kiln__schedule *s, const kiln__device *device) {
+static const char *staging_fault(const kiln__schedule *s, const kiln__problem *p, const kiln__device *device) {
     bool shared = s->staging.kind == KILN__STAGING_SHARED, tile = s->staging.kind == KILN__STAGING_TILE;
     RULE(kiln__is_power_of_two(s->vector_width) && s->vector_width <= 16);
     RULE(s->steps >= 1 && s->batch >= 1 && s->batch <= s->steps);
@@ -115,7 +115,8 @@ static const char *staging_fault(const kiln__schedule *s, const kiln__device *de
     const bool across = row->across.blocks > 0; /* sums of all rows come behind what stays of one */
     const bool slots = row->slots.bytes > 0;    /* what blocks of columns take, too */
     IMPLIES(!shared && !tile && !across && !slots, s->staging.bytes == 0);
-    IMPLIES(slots, !across && s->team.blocks_per_row == 1 && row->slots.slots >= row->slots.offset);
+    IMPLIES(slots,
+            !across && s->team.blocks_per_row == 1 && row->slots.slots >= row->slots.offset + (p->block_count > 0));
     IMPLIES(slots && !row->slots.blocks, row->slots.offset + (wide)row->slots.bytes == s->staging.bytes &&
                                              (wide)row->slots.value_stride * s->vector_width >= row->slots.columns);
     IMPLIES(row->slots.blocks, s->team.group == KILN__GROUP_BLOCK && s->team.rows_per_block == 1 &&
@@ -197,7 +198,7 @@ const char *schedule_fault(const kiln__schedule *schedule, const kiln__problem *
     /* It says why: figures of measurements would be those of another shape. */
     RULE(!strchr(schedule->reason, '%') && !strstr(schedule->reason, "B/s") && !strstr(schedule->reason, " x "));
     RULE(strlen(schedule->text) + 1 < sizeof schedule->text);
-    if (!fault) fault = staging_fault(schedule, device);
+    if (!fault) fault = staging_fault(schedule, problem, device);
     if (!fault) fault = cover_fault(schedule, problem);
     return fault ? fault : access_fault(schedule, problem);
 }
