@@ -7,8 +7,6 @@
 #include "schedule/access.h"
 #include "schedule/build.h"
 
-#define MOST_LINE 8 /* neighbouring columns of a thread: more of them take registers from its rows */
-
 /* ---- what lies side by side ---- */
 
 /* How far a neighbouring row lies. */
@@ -35,15 +33,25 @@ int kiln__column_run(const kiln__problem *problem, int limit) {
     return last > 0 ? kiln__dividing(problem->outer[last], limit) : limit;
 }
 
-/* Elements per access of an output whose columns lie side by side, and not its rows, so many columns at a time; 0: it
- * is none. */
-static int along_columns(const kiln__problem *problem, const kiln__operand *operand, int line) {
-    const int widest = kiln__elements_of_access(operand->type);
+/* Elements per access of an output whose columns lie side by side, and not its rows, most at a time; 0: it is none. */
+static int along_columns(const kiln__problem *problem, const kiln__operand *operand, int most) {
     const bool side = operand->contiguous_columns || (problem->inner_rank == 1 && operand->inner_strides[0] == 1);
     if (!operand->output || !operand->per_element || !side) return 0;
     if (!problem->outer_rank || rows_together(problem, operand, 1)) return 0;
-    line = (int)kiln__least(line, kiln__least(widest, operand->alignment));
-    return kiln__dividing_rows(problem, operand, line);
+    return kiln__dividing_rows(problem, operand, (int)kiln__least(most, operand->alignment));
+}
+
+/* How many neighbouring columns of a thread outputs store at once; 0: none has its columns side by side. The thread has
+ * one access of each tensor at most: more columns would take registers from its rows. */
+static int elements_of_line(const kiln__problem *problem, const kiln__schedule *s) {
+    int most = problem->most_vector, line = 0;
+    const int tensors = problem->input_count + problem->output_count;
+    for (int o = 0; o < tensors; o++)
+        if (kiln__column_moves(problem, s, o))
+            most = (int)kiln__least(most, kiln__elements_of_access(problem->operands[o].type));
+    for (int o = problem->input_count; o < tensors; o++)
+        line = (int)kiln__greatest(line, along_columns(problem, &problem->operands[o], most));
+    return line;
 }
 
 /* ---- facts ---- */
@@ -53,8 +61,6 @@ static void find_operand(const kiln__problem *problem, int o, kiln__column_facts
     const int size = (int)kiln_type_size(operand->type);
     s->tensors[o].staged = !operand->output && kiln__has_own_elements(operand);
     if (s->tensors[o].staged) f->staged_bytes += size;
-    if (!s->passes.ordered && f->cols > 1)
-        f->line = (int)kiln__greatest(f->line, along_columns(problem, operand, MOST_LINE));
     if (rows_together(problem, operand, 1) && (!f->narrowest || size < f->narrowest)) f->narrowest = size;
 }
 
@@ -72,6 +78,7 @@ kiln__column_facts kiln__column_find(const kiln__given *g, kiln__schedule *s) {
                             .again = g->traits.passes > 1 || (problem->columns_out && !g->traits.stores_early)};
     int widest = 0, values = 0;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) find_operand(problem, o, &f, s);
+    if (!s->passes.ordered && f.cols > 1) f.line = elements_of_line(problem, s);
     for (uint32_t i = 0; i < g->ir->count; i++) {
         const int bytes = carried_bytes(&g->ir->insts[i]);
         values += bytes > 0;

@@ -121,6 +121,9 @@ def order():
     yield Case(f"sort of values and indices, f32 {rows}x{cols}", "y = sort(x); i = argsort(x)",
                {"x": rows_of("f32", rows, cols)}, {"y": ("f32", (rows, cols)), "i": ("i64", (rows, cols))}, 0,
                {"eager": lambda torch, t: torch.sort(t["x"], dim=-1, stable=True)})
+    for kind, rows, cols in (("f32", 256, 131072), ("f16", 64, 524288), ("f32", 1, 1 << 24)):
+        yield Case(f"sort of long rows, {kind} {rows}x{cols}", "y = sort(x)", {"x": rows_of(kind, rows, cols)},
+                   {"y": (kind, (rows, cols))}, 0, {"eager": lambda torch, t: torch.sort(t["x"], dim=-1)})
     yield Case("kth_largest f32 512x128256", "t = kth_largest(x, 50)", {"x": rows_of("f32", 512, 128256)},
                {"t": ("f32", (512, 1))}, 0, topk(50))
     yield Case("median f32 8192x4096", "m = median(x)", {"x": rows_of("f32", 8192, 4096)}, {"m": ("f32", (8192, 1))}, 0,
