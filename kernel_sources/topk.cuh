@@ -66,8 +66,9 @@ template <class Order> struct kiln_choosing {
     }
 
     static KILN_MEMBER kiln_choice<key> &state() { return kiln_row_state<Order, kiln_choice<key>>(); }
-    /* Where the numbers of values in their order will be. */
-    static KILN_MEMBER composite *composites() { return &kiln_carried<composite>(Order::numbers, 0); }
+    static KILN_MEMBER composite *composites() { return sorting::composites(); }
+    /* The number of the value at a place of their order. */
+    static KILN_MEMBER int number_at(int place) { return (int)composites()[place].column(); }
     static KILN_MEMBER key key_at(int at) { return kiln_key_of(sorting::values()[at]); }
 
     /* How many of `count`, or of as many as make whole fours, stand before each of a thread's own. */
@@ -271,7 +272,7 @@ template <class Order> struct kiln_choosing {
 #pragma unroll
         for (int k = 0; k < OWN; ++k) {
             const int at = kiln_rank() + k * threads;
-            if (at < count) sorting::numbers(sorting::turns)[before[k]] = (typename sorting::label)at;
+            if (at < count) composites()[before[k]] = composite::of(mine[k].get(), (kiln_u32)at);
         }
         barrier<DIVERGED>();
     }
@@ -286,7 +287,7 @@ template <class Order> struct kiln_choosing {
     /* The number of the one at a place, from 1 on, of those that are there. */
     static KILN_CALL int number_of(int place, int there) {
         sort_any(there);
-        return sorting::numbers(sorting::turns)[place - 1];
+        return number_at(place - 1);
     }
     KILN_MEMBER void sort() const {
         if (most > threads && kiln_any_of_rows(kept > threads))
@@ -296,7 +297,7 @@ template <class Order> struct kiln_choosing {
     }
     /* Before it is asked what is carried: fewer are looked for. */
     KILN_MEMBER void settle() {
-        if (kept > first) rises_to(sorting::numbers(sorting::turns)[first - 1]);
+        if (kept > first) rises_to(number_at(first - 1));
     }
 
     /* Of a column that may be among those that are chosen, what else is wanted of it. */
@@ -310,18 +311,17 @@ template <class Order> struct kiln_choosing {
     static KILN_CALL int number_if_chosen(value v, kiln_u32 column, key floor, kiln_u32 last, int count) {
         if (!reaches(v, column, floor, last)) return -1;
         const composite mine = composite::of(kiln_key_of(v), column);
-        const typename sorting::label *const numbers = sorting::numbers(sorting::turns);
         int before = 0; /* of those that stand before it */
 #pragma unroll 1
         for (int behind = count; before < behind;) {
-            const int middle = (before + behind) / 2, number = numbers[middle];
+            const int middle = (before + behind) / 2, number = number_at(middle);
             if (composite::of(key_at(number), kiln_chosen<Order>(number)) > mine)
                 before = middle + 1;
             else
                 behind = middle;
         }
-        const bool chosen = before < count && kiln_chosen<Order>(numbers[before]) == column;
-        return chosen ? numbers[before] : -1;
+        const bool chosen = before < count && kiln_chosen<Order>(number_at(before)) == column;
+        return chosen ? number_at(before) : -1;
     }
 };
 

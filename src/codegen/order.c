@@ -9,36 +9,50 @@ bool kiln__chooses(const kiln__emitter *e, uint32_t i) {
     return e->ir->insts[i].op == KILN__OP_ORDER && e->ir->insts[i].u.order.first;
 }
 
-void kiln__emit_orders(const kiln__emitter *e) {
-    const int64_t cols = kiln__slots_plan_of(e->schedule)->columns;
-    for (uint32_t i = 0; i < e->ir->count; i++) {
-        const kiln__inst *inst = &e->ir->insts[i];
-        if (inst->op != KILN__OP_ORDER || !kiln__has_slots(e, i)) continue;
-        const kiln__order_room room = kiln__order_room_of(e->ir, cols, i);
-        const bool chooses = kiln__chooses(e, i);
-        const int64_t begin = kiln__slots_begin(e, i);
-        const kiln__choosing choosing = kiln__choosing_of(e->ir, e->problem, e->schedule, i);
+/* The type of a composite of key and number, and how a key is made of a value's. */
+static void emit_composite(const kiln__emitter *e, const kiln__order_room *room) {
+    if (room->composite_bytes == 4)
+        kiln__write(e, "    typedef kiln_small_composite<%d> composite;\n", 32 - room->key_bits);
+    else
+        kiln__write(e, "    typedef kiln_composite<%s> composite;\n",
+                    room->composite_bytes == 8 ? "kiln_u32" : "kiln_u64");
+    kiln__write(e,
+                "    static constexpr int shift = %d;\n"
+                "    static constexpr kiln_u64 flip = 0x%" PRIx32 ", key_mask = 0x%" PRIx64 ";\n",
+                room->key_shift, room->key_flip, UINT64_MAX >> (64 - room->key_bits));
+}
+
+static void emit_order(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    const kiln__order_room room = kiln__order_room_of(e->ir, e->problem, kiln__slots_plan_of(e->schedule)->columns,
+                                                      e->schedule->team.threads_per_row, i);
+    const bool chooses = kiln__chooses(e, i);
+    const int64_t begin = kiln__slots_begin(e, i);
+    const kiln__choosing choosing = kiln__choosing_of(e->ir, e->problem, e->schedule, i);
+    kiln__write(e, "/* %s */\nstruct kiln_order%u {\n    typedef %s value;\n", chooses ? "topk" : "argsort", i,
+                kiln__cxx_ctype(e->ir->insts[inst->args[0]].type));
+    emit_composite(e, &room);
+    kiln__write(e,
+                "    static constexpr bool descending = %s, chosen = %s;\n"
+                "    static constexpr int columns = %" PRId64 ", first = %" PRId64 ", own = %d;\n"
+                "    static constexpr int place = %" PRId64 ", composites = %" PRId64 ", columns_at = %" PRId64
+                ", state = %" PRId64 "; /* bytes */\n",
+                inst->u.order.descending ? "true" : "false", chooses ? "true" : "false", room.columns,
+                chooses ? (int64_t)inst->u.order.first : room.columns, room.own, begin, begin + room.composites,
+                begin + room.columns_at, begin + room.state);
+    if (chooses)
         kiln__write(e,
-                    "/* %s */\nstruct kiln_order%u {\n    typedef %s value;\n    typedef %s label;\n"
-                    "    static constexpr bool descending = %s, chosen = %s;\n"
-                    "    static constexpr int columns = %" PRId64 ", first = %" PRId64 ", room = %" PRId64 ";\n"
-                    "    static constexpr int place = %" PRId64 ", numbers = %" PRId64 ", columns_at = %" PRId64
-                    ", state = %" PRId64 "; /* bytes */\n"
-                    "    static constexpr int together = %d;\n",
-                    chooses ? "topk" : "argsort", i, kiln__cxx_ctype(e->ir->insts[inst->args[0]].type),
-                    room.label_bytes == 2 ? "unsigned short" : "kiln_u32", inst->u.order.descending ? "true" : "false",
-                    chooses ? "true" : "false", room.columns, chooses ? (int64_t)inst->u.order.first : room.columns,
-                    room.labels, begin, begin + room.numbers, begin + room.columns_at, begin + room.state,
-                    room.together);
-        if (chooses)
-            kiln__write(e,
-                        "    static constexpr bool looks = %s, guesses = %s;\n"
-                        "    static constexpr int groups = %d, failures = %d, sampled = %d, counted = %d, wanted = %d, "
-                        "wider = %d;\n",
-                        choosing.looks ? "true" : "false", choosing.guesses ? "true" : "false", choosing.groups,
-                        choosing.failures, choosing.sampled, choosing.counted, choosing.wanted, choosing.wider);
-        kiln__write(e, "};\n\n");
-    }
+                    "    static constexpr bool looks = %s, guesses = %s;\n"
+                    "    static constexpr int groups = %d, failures = %d, sampled = %d, counted = %d, wanted = %d, "
+                    "wider = %d;\n",
+                    choosing.looks ? "true" : "false", choosing.guesses ? "true" : "false", choosing.groups,
+                    choosing.failures, choosing.sampled, choosing.counted, choosing.wanted, choosing.wider);
+    kiln__write(e, "};\n\n");
+}
+
+void kiln__emit_orders(const kiln__emitter *e) {
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (e->ir->insts[i].op == KILN__OP_ORDER && kiln__has_slots(e, i)) emit_order(e, i);
 }
 
 void kiln__emit_put_down(const kiln__emitter *e, uint32_t i) {

@@ -39,8 +39,9 @@ uint32_t kiln__sorted_by(const kiln__emitter *e, uint32_t i) {
 }
 
 int64_t kiln__slots_begin(const kiln__emitter *e, uint32_t i) {
-    return kiln__slots_plan_of(e->schedule)->slots +
-           kiln__slots_place(e->ir, e->problem, kiln__slots_plan_of(e->schedule)->columns, i);
+    return kiln__slots_plan_of(e->schedule)->slots + kiln__slots_place(e->ir, e->problem,
+                                                                       kiln__slots_plan_of(e->schedule)->columns,
+                                                                       e->schedule->team.threads_per_row, i);
 }
 
 bool kiln__is_put_down(const kiln__emitter *e, uint32_t inst) {

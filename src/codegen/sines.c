@@ -5,27 +5,10 @@
 #include <string.h>
 
 #include "codegen/emitter.h"
+#include "schedule/weights.h"
 
 static bool is_sine(const kiln__inst *inst) {
     return (inst->op == KILN__OP_SIN || inst->op == KILN__OP_COS) && inst->type == KILN__F32;
-}
-
-/* Whether it costs nothing to write it a second time, as the compiler sees that it is the same: not of what is read,
- * nor of functions with loops. */
-static bool repeats(const kiln__emitter *e, uint32_t i) {
-    switch ((int)e->ir->insts[i].op) {
-    case KILN__OP_SIN:
-    case KILN__OP_COS:
-    case KILN__OP_UNIFORM:
-    case KILN__OP_TAKE:
-    case KILN__OP_SCAN:
-    case KILN__OP_OWN:
-    case KILN__OP_LGAMMA:
-    case KILN__OP_MOD:
-    case KILN__OP_FMOD:
-    case KILN__OP_REMAINDER: return false;
-    }
-    return !kiln__op_is_order(e->ir->insts[i].op) && !kiln__has_slots(e, i);
 }
 
 /* Whether the sine's argument can be written before the loop; made_of: the elements' values that it takes. */
@@ -35,7 +18,9 @@ static bool stands_before(const kiln__emitter *e, uint32_t i, bool *made_of) {
                !kiln__is_block_value(e, i) && e->schedule->code.sines_first && e->element[inst->args[0]];
     if (!may) return false;
     kiln__mark_elements(e, inst->args[0], made_of);
-    for (uint32_t v = 0; v < i; v++) may &= !made_of[v] || kiln__is_loaded(e, v) || repeats(e, v);
+    for (uint32_t v = 0; v < i; v++)
+        may &= !made_of[v] || kiln__is_loaded(e, v) ||
+               (kiln__repeats_freely(e->ir->insts[v].op) && !kiln__has_slots(e, v));
     return may;
 }
 

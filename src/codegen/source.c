@@ -225,6 +225,7 @@ static void emit_slots(const kiln__emitter *e) {
 static void emit_sort(const kiln__emitter *e) {
     const kiln__slots_plan *plan = kiln__slots_plan_of(e->schedule);
     kiln__write(e, "#define KILN_ROW_BYTES %d\n#define KILN_ROUND %lld\n", plan->row_bytes, (long long)plan->round);
+    if (plan->blocks) kiln__write(e, "#define KILN_TILE_OFFSET %d\n", plan->offset);
     emit_part(e, plan->blocks ? "rows_workspace.cuh" : "rows_shared.cuh");
     emit_part(e, "sort.cuh");
     if (plan->round) emit_part(e, "topk.cuh");

@@ -12,8 +12,8 @@ enum {
     THREADS = 256,
     LANES = 32,
     MOST_VECTOR = 8,
-    FEW_BYTES = 16,        /* of a vector of all inputs: up to so many, four are under way, ... */
-    MANY_BYTES = 48,       /* ... up to so many two, where nothing is reduced, else one */
+    BYTES = 64,            /* that a thread has under way of all inputs, ... */
+    MOST_BATCH = 4,        /* ... in no more vectors than these, nor fewer than one */
     COLUMNS_OF_LANES = 4,  /* more for a lane, vectors or single ones, and a block works on the row */
     LEAST_SHARED = 32,     /* columns: of rows that lie side by side, one thread has a whole row of up to so many */
     MOST_CHUNKS = 1 << 20, /* of a row; threads go on to what is behind */
@@ -39,7 +39,7 @@ static int vector_of(const kiln__problem *problem) {
     return (int)kiln__least(width, MOST_VECTOR);
 }
 
-static void set_accesses(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
+static void set_accesses(const kiln__problem *problem, kiln__schedule *s) {
     int bytes = 0;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const int size = (int)kiln_type_size(problem->operands[o].type);
@@ -48,8 +48,8 @@ static void set_accesses(const kiln__ir *ir, const kiln__problem *problem, kiln_
         s->tensors[o].staged = o < problem->input_count && problem->operands[o].per_element;
         if (s->tensors[o].staged) bytes += size * s->vector_width;
     }
-    const int two = ir->phase_count == 0 && bytes <= MANY_BYTES ? 2 : 1;
-    s->batch = bytes <= FEW_BYTES ? 4 : two;
+    s->batch = 1;
+    while (s->batch < MOST_BATCH && 2 * s->batch * bytes <= BYTES) s->batch *= 2;
 }
 
 kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
@@ -71,7 +71,7 @@ kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *pr
     s->any.shares_rows = ir->phase_count == 0;
     for (int o = 0; o < problem->output_count; o++)
         s->any.shares_rows = s->any.shares_rows && problem->operands[problem->input_count + o].per_element;
-    set_accesses(ir, problem, s);
+    set_accesses(problem, s);
     s->steps = s->batch;
     kiln_status status = kiln__inlining_choose(ir, problem, s);
     kiln__schedule_describe(s);

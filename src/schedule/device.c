@@ -4,6 +4,7 @@
  * memory bandwidth). */
 #include "schedule/device.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define KB(n) ((int64_t)(n)*1024)
@@ -31,6 +32,15 @@ kiln__device kiln__device_typical(int arch) {
     for (size_t i = 0; i < sizeof table / sizeof table[0] && table[i].arch <= arch; i++) device = table[i];
     device.arch = arch;
     return device;
+}
+
+/* Clusters begin with 9.0. Eight blocks are what every such device promises (CUDA programming guide, Thread block
+ * clusters); sixteen, which a kernel must ask for, are on those of data centers (H100, H200: architecture white paper)
+ * whose groups of multiprocessors are whole, not on small slices of one. */
+int kiln__device_most_cluster(const kiln__device *device) {
+    const bool data_center = device->arch >= 90 && device->arch < 110 && device->sm_count >= 100;
+    if (device->arch < 90) return 1;
+    return data_center ? 16 : 8;
 }
 
 /* Boost clocks; latencies of 8.0, 8.9 and 9.0 as Luo et al. measured them in clocks (Benchmarking and Dissecting the

@@ -20,6 +20,9 @@ typedef struct kiln__device {
  * unknown architecture gets those of the nearest older one. */
 kiln__device kiln__device_typical(int arch);
 
+/* Blocks of a cluster, 1 where there are none. */
+int kiln__device_most_cluster(const kiln__device *device);
+
 /* What else the time of a kernel depends on: of the architecture, so that its devices share kernels. */
 typedef struct kiln__pace {
     double clock_ghz;  /* of multiprocessors at work */

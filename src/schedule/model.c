@@ -37,12 +37,14 @@ static double throughput_us(const work *w, double count) { return clock_us(w, co
 
 /* ---- memory ---- */
 
+#define L2_PARTITIONS 2 /* each keeps what its own multiprocessors read, from 8.0 on */
+
 static double reread_us(const work *w) {
     const kiln__device *device = w->g->device;
     const double again = w->elements * w->g->traits.input_bytes * (w->passes - 1) * w->unstaged;
     const double at_once = (double)w->resident * device->sm_count * w->cols * w->g->traits.input_bytes *
                            w->s->team.rows_per_block / w->s->team.blocks_per_row;
-    const bool in_l2 = at_once < 0.5 * (double)device->l2_bytes;
+    const bool in_l2 = at_once < (double)device->l2_bytes / L2_PARTITIONS;
     return memory_us(w, again) / (in_l2 ? L2_SPEED : 1);
 }
 
@@ -75,7 +77,7 @@ static double piece_bytes(const work *w) {
 
 static double pieces_us(const work *w) {
     const double piece = piece_bytes(w);
-    return piece > 0 ? memory_us(w, w->bytes) * fmin(KILN__LINE_BYTES / piece, 4) : 0;
+    return piece > 0 ? memory_us(w, w->bytes) * KILN__LINE_BYTES / fmax(piece, KILN__SECTOR_BYTES) : 0;
 }
 
 /* ---- accesses ---- */

@@ -137,11 +137,8 @@ bool kiln__row_has_blocks(const kiln__problem *problem, const kiln__schedule *s)
 
 /* ---- who works on a row ---- */
 
-/* Blocks of a cluster reach each other's shared memory from 9.0 on; sixteen on whole data-center parts. */
 bool kiln__cluster_fits(int cluster, const kiln__device *device) {
-    if (cluster == 1) return true;
-    int most = device->arch < 90 ? 1 : device->arch < 110 && device->sm_count >= 100 ? 16 : 8;
-    return kiln__is_power_of_two(cluster) && cluster <= most;
+    return kiln__is_power_of_two(cluster) && cluster <= kiln__device_most_cluster(device);
 }
 
 static kiln__group group_of(const kiln__pins *point) {

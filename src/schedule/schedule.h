@@ -171,7 +171,7 @@ typedef struct kiln__slots_plan {
     int columns;      /* of the row, or of its chunk */
     int value_stride; /* of the values of a vector's neighbouring columns, so that those that a warp puts down are
                          neighbours */
-    int offset;       /* of the values, bytes ... */
+    int offset;       /* of the values, or of a tile of the row in the workspace, bytes ... */
     int slots;        /* ... and of the slots */
     int bytes;        /* of all; 0: there are no such blocks */
     int row_bytes;    /* of those of each of a block's rows; 0: it has one row */
@@ -401,20 +401,24 @@ void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, ki
  * ir->count. */
 int64_t kiln__across_place(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst);
 
-/* Where the slots of one BLOCK_REDUCE are among those of all, in rows or chunks of so many columns; of instruction
- * number ir->count: bytes of all. */
-int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t inst);
-/* What an ORDER has in its row's memory: values, and their numbers before and after a merge; where some are chosen also
- * the columns that they are of and what the row's threads tell each other, and first keys and columns in place of
- * numbers. */
+/* Where the slots of one BLOCK_REDUCE are among those of all, in rows or chunks of so many columns that so many threads
+ * have; of instruction number ir->count: bytes of all. */
+int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, int threads,
+                          uint32_t inst);
+/* What an ORDER has in its row's memory: values, and composites of their keys and numbers, which are merged; where some
+ * are chosen also the columns that they are of and what the row's threads tell each other. */
 typedef struct kiln__order_room {
-    int64_t columns;                           /* values that there is room for: all, or more than are chosen */
-    int64_t labels;                            /* numbers that there is room for before a merge, and behind it ... */
-    int label_bytes;                           /* ... of so many bytes each */
-    int64_t numbers, columns_at, state, bytes; /* where these begin behind the values, and bytes of all */
-    int together; /* values of a thread that are brought into order in registers; more are merged */
+    int64_t columns;         /* values that there is room for: all, or more than are chosen */
+    int key_bits, key_shift; /* of a value's key all bits, or those that tell its tensor's values apart, ... */
+    uint32_t key_flip;       /* ... with these turned round */
+    int composite_bytes;     /* key and number: 4, 8 or 16 */
+    int own;                 /* values that a thread has in registers, while they are brought into order or merged */
+    int64_t tiles;           /* that its threads sort one after the other, and merge; 1: all at once */
+    int64_t composites, columns_at, state, bytes; /* where these begin behind the values, and bytes of all */
+    int64_t tile_bytes;                           /* of shared memory, where the row's memory is the workspace */
 } kiln__order_room;
-kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32_t order);
+kiln__order_room kiln__order_room_of(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, int threads,
+                                     uint32_t order);
 /* How a row's largest values are chosen. */
 typedef struct kiln__choosing {
     int groups;   /* of the row's threads ... */

@@ -14,7 +14,6 @@
     8192 /* of a row in which blocks alone are reduced: longer ones are split among blocks of threads */
 #define MOST_CHUNKS 65535 /* of a grid's second dimension */
 #define MOST_THREADS 512
-#define MERGED_COLUMNS 40    /* of a thread, in rows that are sorted */
 #define STREAMED_VECTORS 4   /* of a thread under way, where rows are read again */
 #define REGISTER_ELEMENTS 64 /* of a thread */
 #define LANE_ELEMENTS 16     /* of a lane, where several rows are in a block */
@@ -24,7 +23,7 @@
 #define WIDER_PART 4     /* of what a guess wants, by which the next one is wider */
 #define COUNTED_VALUES 2 /* of a thread, that are brought into order by counting; more are merged ... */
 #define FEW_VALUES 64    /* ... unless they are no more than these in all */
-#define SORTED_WORDS 32  /* registers of a thread for keys and columns that are brought into order there */
+#define SORTED_WORDS 32  /* registers of a thread for what is sorted and merged there, and for one more value */
 
 /* How many blocks so many columns are. */
 static int64_t slots_of(const kiln__problem *problem, int64_t columns, int64_t block) {
@@ -57,17 +56,60 @@ static int64_t bytes_in_order(const kiln__ir *ir, int64_t columns, uint32_t inst
     return in_sixteens(values_in_order(ir, columns, inst) * kiln__ctype_bytes(ir->insts[ir->insts[inst].args[0]].type));
 }
 
-kiln__order_room kiln__order_room_of(const kiln__ir *ir, int64_t columns, uint32_t order) {
+/* The bits of a key that tell the values of a tensor's type apart: of floats, which are widened, sign, exponent and
+ * their own digits; of integers as many as they have, in whose order the sign is turned round. */
+static const struct {
+    uint8_t bits;
+    bool is_float, is_signed;
+} narrow_keys[KILN_TYPE_COUNT] = {
+    [KILN_F16] = {1 + 8 + 10, true}, [KILN_BF16] = {1 + 8 + 7, true}, [KILN_E4M3] = {1 + 8 + 3, true},
+    [KILN_E5M2] = {1 + 8 + 2, true}, [KILN_I16] = {16, false, true},  [KILN_I8] = {8, false, true},
+    [KILN_U16] = {16, false, false}, [KILN_U8] = {8, false, false},
+};
+
+static void find_key(const kiln__ir *ir, const kiln__problem *problem, uint32_t value, kiln__order_room *room) {
+    const kiln__inst *inst = &ir->insts[value];
+    room->key_bits = 8 * kiln__ctype_bytes(inst->type);
+    if (inst->op != KILN__OP_INPUT || room->key_bits > 32) return;
+    const kiln_type type = problem->operands[inst->u.input].type;
+    const int bits = narrow_keys[type].bits;
+    if (!bits) return;
+    room->key_shift = narrow_keys[type].is_float ? room->key_bits - bits : 0;
+    room->key_flip = narrow_keys[type].is_signed ? 1u << (bits - 1) : 0;
+    room->key_bits = bits;
+}
+
+/* Bits that number so many columns, and one number more. */
+static int number_bits(int64_t columns) {
+    int bits = 1;
+    while ((int64_t)1 << bits <= columns) bits++;
+    return bits;
+}
+
+/* Of one thread, of those that are chosen: brought into order by counting, if there are no more. */
+static int counted_by(int64_t room, int threads) {
+    return (int)kiln__least(kiln__divide_up(room, threads), room <= FEW_VALUES ? FEW_VALUES : COUNTED_VALUES);
+}
+
+kiln__order_room kiln__order_room_of(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, int threads,
+                                     uint32_t order) {
     const bool chosen = ir->insts[order].u.order.first;
-    const int composite = kiln__ctype_bytes(ir->insts[ir->insts[order].args[0]].type) > 4 ? 16 : 8;
     kiln__order_room room = {.columns = values_in_order(ir, columns, order),
-                             .numbers = bytes_in_order(ir, columns, order),
-                             .together = SORTED_WORDS / (composite / 4) | 1};
-    room.label_bytes = room.columns > 1 << 16 ? 4 : 2;
-    room.labels = kiln__divide_up(room.columns, 8) * 8;
-    const int64_t numbers = 2 * room.labels * room.label_bytes;
-    const int64_t counted = kiln__least(kiln__divide_up(room.columns, 4) * 4, COUNTED_VALUES * KILN__MOST_THREADS);
-    room.columns_at = room.numbers + kiln__greatest(numbers, chosen ? in_sixteens(counted * composite) : 0);
+                             .composites = bytes_in_order(ir, columns, order)};
+    find_key(ir, problem, ir->insts[order].args[0], &room);
+    room.composite_bytes = room.key_bits > 32 ? 16 : 8;
+    if (!chosen && room.key_bits + number_bits(room.columns) <= 32) room.composite_bytes = 4;
+    const int composite = room.composite_bytes;
+    const int64_t each = kiln__divide_up(room.columns, threads);
+    room.own = (int)kiln__least(each, SORTED_WORDS / (composite / 4)) | 1; /* odd: they begin in all banks */
+    const int64_t tile = (int64_t)room.own * threads;
+    const bool counts = chosen && room.columns <= (int64_t)counted_by(room.columns, threads) * threads;
+    room.tiles = counts ? 1 : kiln__divide_up(room.columns, tile);
+    room.tile_bytes = tile * composite + threads * (int64_t)sizeof(int); /* and where tiles begin in runs */
+    const int64_t merged = counts ? 0 : kiln__times(room.tiles * tile, room.tiles > 1 ? 2 : 1);
+    const int64_t counted =
+        chosen ? kiln__divide_up(kiln__least(room.columns, COUNTED_VALUES * KILN__MOST_THREADS), 4) * 4 : 0;
+    room.columns_at = room.composites + in_sixteens(kiln__greatest(merged, counted) * composite);
     room.state = room.columns_at + (chosen ? in_sixteens(room.columns * (int64_t)sizeof(uint32_t)) : 0);
     room.bytes = room.state + (chosen ? 16 : 0);
     return room;
@@ -89,29 +131,29 @@ kiln__choosing kiln__choosing_of(const kiln__ir *ir, const kiln__problem *proble
     while (groups < enough && groups < threads) groups *= 2;
     const bool looks = reaching((double)first, groups) <= (double)room && problem->cols > 2 * (int64_t)groups;
     const bool rounds = s->row.slots.round < s->steps; /* come to their floors while a row's vectors are at hand */
-    return (kiln__choosing){
-        .groups = groups,
-        .looks = looks,
-        .guesses = !looks && !rounds && problem->cols > room,
-        .failures = MOST_FAILURES,
-        .sampled = (int)room / 2,
-        .wanted = (int)wanted,
-        .wider = (int)wanted / WIDER_PART,
-        .counted = (int)kiln__least(kiln__divide_up(room, threads), room <= FEW_VALUES ? FEW_VALUES : COUNTED_VALUES)};
+    return (kiln__choosing){.groups = groups,
+                            .looks = looks,
+                            .guesses = !looks && !rounds && problem->cols > room,
+                            .failures = MOST_FAILURES,
+                            .sampled = (int)room / 2,
+                            .wanted = (int)wanted,
+                            .wider = (int)wanted / WIDER_PART,
+                            .counted = counted_by(room, threads)};
 }
 
-/* What one instruction has: a slot for each block; values, their numbers before and after a merge. */
-static int64_t room_of(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t i) {
+/* What one instruction has: a slot for each block; values, and what is merged of them. */
+static int64_t room_of(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, int threads, uint32_t i) {
     const kiln__inst *inst = &ir->insts[i];
     if (inst->op == KILN__OP_BLOCK_REDUCE)
         return in_sixteens(slots_of(problem, columns, inst->domain) * kiln__ctype_bytes(inst->type));
-    if (inst->op == KILN__OP_ORDER) return kiln__order_room_of(ir, columns, i).bytes;
+    if (inst->op == KILN__OP_ORDER) return kiln__order_room_of(ir, problem, columns, threads, i).bytes;
     return kiln__carries(ir, inst) ? bytes_in_order(ir, columns, i) : 0;
 }
 
-int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, uint32_t inst) {
+int64_t kiln__slots_place(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, int threads,
+                          uint32_t inst) {
     int64_t bytes = 0;
-    for (uint32_t i = 0; i < inst; i++) bytes += room_of(ir, problem, columns, i);
+    for (uint32_t i = 0; i < inst; i++) bytes += room_of(ir, problem, columns, threads, i);
     return bytes;
 }
 
@@ -218,14 +260,33 @@ static int64_t ends_in(const kiln__ir *ir, const kiln__problem *problem) {
     return places;
 }
 
-/* What is sorted of a row, where shared memory has no room for it: in the workspace, of as many rows as blocks may run
- * at once. */
-static bool put_in_workspace(const kiln__given *g, int64_t bytes, kiln__schedule *s) {
+/* Whether a row is sorted in one tile, and what tiles take of shared memory where it is not. */
+static bool is_one_tile(const kiln__given *g, int64_t columns, int threads, int64_t *bytes) {
+    bool one = true;
+    *bytes = 0;
+    for (uint32_t i = 0; i < g->ir->count; i++) {
+        if (g->ir->insts[i].op != KILN__OP_ORDER) continue;
+        const kiln__order_room room = kiln__order_room_of(g->ir, g->problem, columns, threads, i);
+        one = one && room.tiles == 1;
+        *bytes = kiln__greatest(*bytes, room.tile_bytes);
+    }
+    return one;
+}
+
+/* What is sorted of a row, where shared memory has no room for it, or its threads have none in registers: in the
+ * workspace, of as many rows as blocks may run at once. */
+static bool put_in_workspace(const kiln__given *g, int64_t bytes, int64_t tile_bytes, kiln__schedule *s) {
+    const int64_t offset = in_sixteens(s->staging.bytes), shared = offset + tile_bytes;
     if (!g->problem->sorted || g->problem->block_count || bytes > INT_MAX) return false;
+    if (shared + KILN__ROW_STATIC_BYTES > g->device->shared_per_block) return false;
+    const int64_t resident = kiln__least(g->device->threads_per_sm / s->team.threads,
+                                         g->device->shared_per_sm / (shared + KILN__RESERVED_BYTES));
+    s->staging.bytes = (int)shared;
     s->row.slots = (kiln__slots_plan){.columns = (int)g->problem->cols,
+                                      .offset = (int)offset,
                                       .bytes = (int)bytes,
                                       .row_bytes = (int)bytes,
-                                      .blocks = g->device->sm_count * (g->device->threads_per_sm / s->team.threads),
+                                      .blocks = (int)(g->device->sm_count * kiln__greatest(resident, 1)),
                                       .round = round_of(g, s),
                                       .ends_in = ends_in(g->ir, g->problem)};
     return true;
@@ -244,9 +305,12 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const int64_t offset = in_sixteens(s->staging.bytes);
     const int64_t stride = kiln__divide_up(columns, s->vector_width) | 1; /* odd: in all banks */
     const int64_t slots = offset + bytes_of_values(g->ir, stride * s->vector_width);
-    const int64_t row = kiln__slots_place(g->ir, g->problem, columns, g->ir->count);
+    const int64_t row = kiln__slots_place(g->ir, g->problem, columns, s->team.threads_per_row, g->ir->count);
     const int64_t bytes = slots + kiln__times(row, s->team.rows_per_block);
-    if (bytes + KILN__ROW_STATIC_BYTES > g->device->shared_per_block) return !lanes && put_in_workspace(g, row, s);
+    int64_t tile_bytes;
+    const bool one_tile = is_one_tile(g, columns, s->team.threads_per_row, &tile_bytes);
+    if (!one_tile || bytes + KILN__ROW_STATIC_BYTES > g->device->shared_per_block)
+        return !lanes && put_in_workspace(g, row, tile_bytes, s);
     s->row.slots = (kiln__slots_plan){.columns = (int)columns,
                                       .value_stride = (int)stride,
                                       .offset = (int)offset,
@@ -292,12 +356,20 @@ static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, 
     return count;
 }
 
+/* So few that each has in registers what it can of a row that is sorted; of longer rows, tiles, several blocks' at a
+ * time. */
+static int sorting_threads(const kiln__given *g) {
+    int64_t bytes;
+    int threads = 32;
+    while (threads < MOST_THREADS && !is_one_tile(g, g->problem->cols, threads, &bytes)) threads *= 2;
+    return is_one_tile(g, g->problem->cols, threads, &bytes) ? threads : MOST_THREADS;
+}
+
 /* As many as vectors keep busy, or merges; where some of many are chosen, a quarter more than these, so that a floor
  * can be looked for among what the threads have. */
 static int most_threads(const kiln__given *g, int width) {
     const int64_t cols = g->problem->cols, vectors = streamed_vectors(g, width), chosen = most_chosen(g->ir);
-    if (g->problem->sorted && sorts_all(g->ir))
-        return kiln__power_of_two_from(kiln__divide_up(cols, MERGED_COLUMNS), KILN__MOST_THREADS);
+    if (g->problem->sorted && sorts_all(g->ir)) return sorting_threads(g);
     if (!chosen) return kiln__power_of_two_from(kiln__divide_up(cols, vectors * width), MOST_THREADS);
     const int of_columns = kiln__power_of_two_from(kiln__divide_up(cols, 2 * CHOSEN_ELEMENTS), MOST_THREADS);
     const int of_chosen = kiln__power_of_two_from(chosen + chosen / 4, KILN__MOST_THREADS);
@@ -351,7 +423,8 @@ static int add_lanes(const kiln__given *g, const kiln__pins *pins, int widest, k
 static int add_blocks(const kiln__given *g, const kiln__pins *pins, int widest, kiln__pins *out) {
     int count = 0;
     const int most = (int)kiln__greatest(most_threads(g, widest), 32);
-    for (int threads = most; threads >= 32; threads /= 4) /* few have chunks of few columns */
+    const int fewest = sorts_all(g->ir) ? most : 32;
+    for (int threads = most; threads >= fewest; threads /= 4) /* few have chunks of few columns */
         for (int width = widest; width > 0; width /= 2) {
             if (g->problem->sorted && !all_have_one(g, pins, threads, width)) continue;
             if (g->problem->cols <= most_in_registers(g) * threads)

@@ -46,6 +46,22 @@ bool kiln__op_is_heavy(kiln__op op, kiln__ctype type, bool narrow) {
     return !kiln__op_is_reduction(op) && weigh(op, type, narrow) > KILN__CALL_WEIGHT;
 }
 
+bool kiln__repeats_freely(kiln__op op) {
+    switch ((int)op) {
+    case KILN__OP_SIN:
+    case KILN__OP_COS:
+    case KILN__OP_UNIFORM:
+    case KILN__OP_TAKE:
+    case KILN__OP_SCAN:
+    case KILN__OP_OWN:
+    case KILN__OP_LGAMMA:
+    case KILN__OP_MOD:
+    case KILN__OP_FMOD:
+    case KILN__OP_REMAINDER: return false;
+    }
+    return !kiln__op_is_order(op);
+}
+
 bool kiln__is_of_element(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst) {
     return problem->layout == KILN__LAYOUT_FLAT ? !ir->insts[inst].constant : ir->insts[inst].per_element;
 }

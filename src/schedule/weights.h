@@ -13,6 +13,10 @@
  * type hides the last bits. */
 bool kiln__op_is_heavy(kiln__op op, kiln__ctype type, bool narrow);
 
+/* Whether a second copy of the operator costs nothing, as the compiler sees that it is the same: not of what is read,
+ * nor of functions with loops. */
+bool kiln__repeats_freely(kiln__op op);
+
 /* Whether each element has a value of its own of the instruction (flat: whether it is no constant). */
 bool kiln__is_of_element(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst);
 

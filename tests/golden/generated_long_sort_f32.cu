@@ -38,18 +38,20 @@ struct kiln_staged {
 [kernel_sources/stream.cuh]
 [kernel_sources/staging_none.cuh]
 
-#define KILN_ROW_BYTES 1200000
+#define KILN_ROW_BYTES 2071168
 #define KILN_ROUND 0
+#define KILN_TILE_OFFSET 0
 [kernel_sources/rows_workspace.cuh]
 [kernel_sources/sort.cuh]
 /* argsort */
 struct kiln_order1 {
     typedef float value;
-    typedef kiln_u32 label;
+    typedef kiln_composite<kiln_u32> composite;
+    static constexpr int shift = 0;
+    static constexpr kiln_u64 flip = 0x0, key_mask = 0xffffffff;
     static constexpr bool descending = false, chosen = false;
-    static constexpr int columns = 100000, first = 100000, room = 100000;
-    static constexpr int place = 0, numbers = 400000, columns_at = 1200000, state = 1200000; /* bytes */
-    static constexpr int together = 17;
+    static constexpr int columns = 100000, first = 100000, own = 17;
+    static constexpr int place = 0, composites = 400000, columns_at = 2071168, state = 2071168; /* bytes */
 };
 
 /* What is sorted. */

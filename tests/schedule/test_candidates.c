@@ -43,8 +43,8 @@ static const struct {
      "f16[*,333] f16[*,333]",
      5,
      {"block 32", "registers", "stream", "vector 4"}},
-    {"y = sort(x)", NULL, "f32[*,1000] f32[*,1000]", 3, {"block 32", "stream"}},
-    {"y = sort(x) - max(x)", NULL, "f32[*,4000] f32[*,4000]", 6, {"block 128", "block 32", "registers", "stream"}},
+    {"y = sort(x)", NULL, "f32[*,1000] f32[*,1000]", 3, {"block 64", "stream"}},
+    {"y = sort(x) - max(x)", NULL, "f32[*,4000] f32[*,4000]", 6, {"block 256", "registers", "stream"}},
     {"y = topk(x, 8)", NULL, "f32[*,128] f32[*,8]", 6, {"lanes 16", "lanes 32", "8 rows per block", "block 32"}},
     {"y = topk(x, 50)", NULL, "f32[*,100000] f32[*,50]", 3, {"block 512", "block 128", "stream"}},
 };

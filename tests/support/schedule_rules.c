@@ -71,9 +71,10 @@ static const char *group_fault(const kiln__schedule *s, const kiln__device *devi
                 s->vector_width % kiln__row_of(s)->row_spacing == 0);
     IMPLIES(kiln__row_of(s)->rows_in_flight && s->edges != KILN__EDGES_PEELED, kiln__row_of(s)->row_spacing == 1);
     IMPLIES(outer, s->team.min_blocks_per_sm * s->team.threads <= device->threads_per_sm);
-    IMPLIES(kiln__column_of(s)->transpose_width,
-            outer && !s->passes.ordered && s->edges != KILN__EDGES_MISALIGNED && !kiln__column_of(s)->tile.rows &&
-                kiln__column_of(s)->transpose_width <= 8 && s->steps % kiln__column_of(s)->transpose_width == 0);
+    IMPLIES(kiln__column_of(s)->transpose_width, outer && !s->passes.ordered && s->edges != KILN__EDGES_MISALIGNED &&
+                                                     !kiln__column_of(s)->tile.rows &&
+                                                     kiln__column_of(s)->transpose_width <= KILN__ACCESS_BYTES &&
+                                                     s->steps % kiln__column_of(s)->transpose_width == 0);
     IMPLIES(kiln__column_of(s)->transpose_width && s->staging.kind != KILN__STAGING_SHARED,
             s->batch % kiln__column_of(s)->transpose_width == 0);
     RULE((kiln__column_of(s)->tile.rows > 0) == (tile && outer));

@@ -13,6 +13,7 @@
  * Points without times tell the checksum of their source: equal ones are the same kernel.
  * Choices and features are those of this machine's GPU, whose numbers each point tells, and of the architecture's
  * typical one where there is none.
+ * --any-shape: of each problem the kernel that serves any shape alone, which is compiled where it is timed.
  * --seconds ends in time; --skip N leaves out the first N problems, which a run before has done; --part I/N takes every
  * N-th problem from the I-th on, so that N GPUs share them. */
 #define _GNU_SOURCE
@@ -43,6 +44,7 @@ typedef struct given {
     kiln__device device;
     int jobs, candidates, arch;
     bool list, untimed;
+    bool any_shape; /* of each problem the kernel for any shape alone */
     long skip, part, parts;
     uint64_t seed;
     double end_ms;
@@ -73,6 +75,7 @@ static kiln_status open_context(const given *g, const char *pins, kiln_context *
     options.cache_dir = g->cache_dir;
     options.schedule = pins;
     options.cache_max_bytes = -1;
+    if (g->any_shape) options.policy = KILN_POLICY_ANY_SHAPE;
     return kiln_context_create(&options, out);
 }
 
@@ -120,6 +123,11 @@ static kiln_status take_candidates(const given *g, task *t) {
     kiln__schedule s;
     kiln__prepared prepared;
     kiln__given of;
+    if (g->any_shape) {
+        t->count = 1;
+        t->pins[0][0] = 0;
+        return KILN_OK;
+    }
     kiln_status status = prepare(t, &g->device, &prepared, &of);
     if (status) return status;
     l.count = 0;
@@ -268,6 +276,12 @@ static void print_point(const given *g, const task *t, int i, const kiln__prepar
                                        .us = us});
 }
 
+static kiln_status prepare_candidate(const given *g, const task *t, const kiln_program *program,
+                                     kiln__prepared *prepared) {
+    return g->any_shape ? kiln__prepare_any_shape(program, t->tensors, t->scalars, prepared)
+                        : kiln__prepare(program, t->tensors, t->scalars, &g->device, 0, prepared);
+}
+
 /* Without a GPU: what the cache has. */
 static kiln_status describe_candidate(const given *g, const task *t, int i) {
     kiln_context *context = NULL;
@@ -276,14 +290,15 @@ static kiln_status describe_candidate(const given *g, const task *t, int i) {
     kiln__prepared prepared = {0};
     kiln_plan_info info = KILN_PLAN_INFO_INIT;
     kiln_status status = open_pinned(g, t, t->pins[i], &context, &program);
-    if (!status) {
+    if (!status && g->any_shape) {
+        status = KILN_E_WOULD_COMPILE;
+    } else if (!status) {
         context->policy = KILN_POLICY_NEVER_COMPILE;
         status = kiln_compile(program, t->tensors, t->entry.tensor_count, t->scalars, t->entry.scalar_count, g->arch, 0,
                               1, &kernel);
     }
     const bool compiled = !status;
-    if (!status || status == KILN_E_WOULD_COMPILE)
-        status = kiln__prepare(program, t->tensors, t->scalars, &g->device, 0, &prepared);
+    if (!status || status == KILN_E_WOULD_COMPILE) status = prepare_candidate(g, t, program, &prepared);
     if (!status && compiled) status = kiln_kernel_get_info(kernel, &info);
     if (!status && (!compiled || !strcmp(info.schedule, prepared.schedule.text)))
         print_point(g, t, i, &prepared, compiled ? &info : NULL, "none", NULL);
@@ -326,13 +341,13 @@ static kiln_status time_candidate(const given *g, device_state *state, const tas
                          {.copied = moved}};
     kiln_status status = open_pinned(g, t, t->pins[i], &context, &program);
     if (!status) {
-        context->policy = KILN_POLICY_NEVER_COMPILE;
+        if (!g->any_shape) context->policy = KILN_POLICY_NEVER_COMPILE;
         status = kiln_plan_create(program, t->tensors, t->entry.tensor_count, t->scalars, t->entry.scalar_count, &plan);
     }
     runs[0].plan = plan;
     kiln_plan_info info = KILN_PLAN_INFO_INIT;
     kiln__prepared prepared = {0};
-    if (!status) status = kiln__prepare(program, t->tensors, t->scalars, &g->device, 0, &prepared);
+    if (!status) status = prepare_candidate(g, t, program, &prepared);
     if (!status) status = kiln_plan_get_info(plan, &info);
     const bool same =
         !status && !strcmp(info.schedule, prepared.schedule.text); /* else it spilled, and another was taken */
@@ -527,9 +542,11 @@ static bool parse_part(const char *text, given *g) {
 /* False where an option is none. */
 static bool parse(int argc, char **argv, given *g) {
     static const struct option longs[] = {
-        {"cache-dir", 1, NULL, 'd'}, {"compile", 1, NULL, 'c'}, {"candidates", 1, NULL, 'n'}, {"seed", 1, NULL, 's'},
-        {"arch", 1, NULL, 'a'},      {"seconds", 1, NULL, 't'}, {"skip", 1, NULL, 'k'},       {"list", 0, NULL, 'l'},
-        {"untimed", 0, NULL, 'u'},   {"part", 1, NULL, 'p'},    {"again", 1, NULL, 'r'},      {NULL, 0, NULL, 0}};
+        {"cache-dir", 1, NULL, 'd'}, {"compile", 1, NULL, 'c'}, {"candidates", 1, NULL, 'n'},
+        {"seed", 1, NULL, 's'},      {"arch", 1, NULL, 'a'},    {"seconds", 1, NULL, 't'},
+        {"skip", 1, NULL, 'k'},      {"list", 0, NULL, 'l'},    {"untimed", 0, NULL, 'u'},
+        {"part", 1, NULL, 'p'},      {"again", 1, NULL, 'r'},   {"any-shape", 0, NULL, 'y'},
+        {NULL, 0, NULL, 0}};
     bool is_right = true;
     for (int option; (option = getopt_long(argc, argv, "", longs, NULL)) != -1;) switch (option) {
         case 'd': g->cache_dir = optarg; break;
@@ -540,6 +557,7 @@ static bool parse(int argc, char **argv, given *g) {
         case 't': g->end_ms = kiln__now_ms() + 1e3 * atof(optarg); break;
         case 'l': g->list = true; break;
         case 'u': g->untimed = true; break;
+        case 'y': g->any_shape = true; break;
         case 'k': g->skip = atol(optarg); break;
         case 'r': g->points = optarg; break;
         case 'p': is_right = is_right && parse_part(optarg, g); break;
@@ -553,7 +571,7 @@ int main(int argc, char **argv) {
     if (!parse(argc, argv, &g)) {
         fprintf(stderr,
                 "usage: gather PROBLEMS --cache-dir DIR [--compile JOBS] [--candidates N] [--seed S] [--arch N] "
-                "[--seconds T] [--skip N] [--part I/N] [--list] [--untimed]\n"
+                "[--seconds T] [--skip N] [--part I/N] [--list] [--untimed] [--any-shape]\n"
                 "       gather PROBLEMS --again POINTS\n");
         return 2;
     }

@@ -4,7 +4,7 @@
 each build chooses, and tells which problems miss the rule.
 
     tools/tune/variants.py build FOLDER [NAME ...]             here: FOLDER/gather-NAME, and FOLDER/gather as it is
-    tools/tune/variants.py time FOLDER PROBLEMS --seconds 500  on a machine with the GPU: FOLDER/NAME.jsonl
+    tools/tune/variants.py time FOLDER PROBLEMS --seconds 500  [--any-shape], on a machine with the GPU: FOLDER/NAME.jsonl
     tools/tune/variants.py report FOLDER
     tools/tune/variants.py check                               each text is once in its file
 
@@ -120,9 +120,13 @@ def run_parts(command, parts, variable=None):
     return points
 
 
+def what(given):
+    return ("--any-shape",) if given.any_shape else OWN_CHOICE
+
+
 def choices(given, program):
     """{problem: (schedule, checksum of the source)}"""
-    points = run_parts([program, given.problems, *OWN_CHOICE, "--cache-dir", given.folder / "none", "--untimed"], os.cpu_count())
+    points = run_parts([program, given.problems, *what(given), "--cache-dir", given.folder / "none", "--untimed"], os.cpu_count())
     return {point["problem"]: (point["schedule"], point["source"]) for point in points}
 
 
@@ -132,8 +136,9 @@ def time_choices(given, program, numbers, out):
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as some:
         some.writelines(f"{line if number in numbers else '{}'}\n" for number, line in enumerate(lines))
         some.flush()
-        command = [program, some.name, *OWN_CHOICE, "--cache-dir", given.folder / "cache"]
-        subprocess.run([*command, "--compile", str(os.cpu_count())], check=True, stderr=subprocess.DEVNULL)
+        command = [program, some.name, *what(given), "--cache-dir", given.folder / "cache"]
+        if not given.any_shape:
+            subprocess.run([*command, "--compile", str(os.cpu_count())], check=True, stderr=subprocess.DEVNULL)
         points = run_parts(command, gpus(), "CUDA_VISIBLE_DEVICES")
     part = pathlib.Path(f"{out}.part")
     part.write_text("".join(f"{json.dumps({name: point[name] for name in MEMBERS if name in point})}\n" for point in points),
@@ -219,6 +224,7 @@ def main():
         if name == "time":
             command.add_argument("problems", type=pathlib.Path)
             command.add_argument("--seconds", type=float, default=500, metavar="N")
+            command.add_argument("--any-shape", action="store_true", help="time the kernels that serve any shape")
     given = parser.parse_args()
     try:
         given.action(given)
