@@ -125,7 +125,7 @@ template <class Order> struct kiln_sorting {
         return low;
     }
     /* The thread's share, from a place on, of the merge of two runs, which lie one behind the other in a tile. Behind a
-     * run's end stands what is behind all others. */
+     * run's end stands what is behind all others. Unrolled, as registers have no numbers. */
     static KILN_MEMBER void merge(composite (&out)[own], const composite *from, int first, int middle, int last,
                                   int place) {
         int a = first + split(from + first, middle - first, from + middle, last - middle, place);
@@ -133,7 +133,7 @@ template <class Order> struct kiln_sorting {
         composite at_a = a < middle ? from[a] : none(), at_b = b < last ? from[b] : none();
 #pragma unroll
         for (int i = 0; i < own; ++i) {
-            const bool second = stands_before(at_b, at_a); /* without a branch */
+            const bool second = stands_before(at_b, at_a);
             out[i] = second ? at_b : at_a;
             const int next = second ? ++b : ++a, end = second ? last : middle;
             composite at = none();

@@ -14,7 +14,7 @@ enum {
     MOST_VECTOR = 8,
     BYTES = 64,            /* that a thread has under way of all inputs, ... */
     MOST_BATCH = 4,        /* ... in no more vectors than these, nor fewer than one */
-    COLUMNS_OF_LANES = 4,  /* more for a lane, vectors or single ones, and a block works on the row */
+    COLUMNS_OF_LANES = 8,  /* more for a lane, vectors or single ones, and a block works on the row */
     LEAST_SHARED = 32,     /* columns: of rows that lie side by side, one thread has a whole row of up to so many */
     MOST_CHUNKS = 1 << 20, /* of a row; threads go on to what is behind */
 };

@@ -34,11 +34,14 @@ kiln__device kiln__device_typical(int arch) {
     return device;
 }
 
+/* Multiprocessors of a data-center device from which on some group of them has the sixteen that a cluster of sixteen
+ * blocks takes. A guard: devices with fewer are cut down, or slices of one, and might refuse the launch. */
+#define WHOLE_DEVICE 100
+
 /* Clusters begin with 9.0. Eight blocks are what every such device promises (CUDA programming guide, Thread block
- * clusters); sixteen, which a kernel must ask for, are on those of data centers (H100, H200: architecture white paper)
- * whose groups of multiprocessors are whole, not on small slices of one. */
+ * clusters); a kernel may ask for more. */
 int kiln__device_most_cluster(const kiln__device *device) {
-    const bool data_center = device->arch >= 90 && device->arch < 110 && device->sm_count >= 100;
+    const bool data_center = device->arch >= 90 && device->arch < 110 && device->sm_count >= WHOLE_DEVICE;
     if (device->arch < 90) return 1;
     return data_center ? 16 : 8;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that are sorted and have no room in shared memory, on the software GPU against the CPU reference: of many
- * columns, of many that are chosen, over any axis, numbered by 16 bits and by 32. */
+ * columns, of many that are chosen, over any axis, by keys of any width. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +23,10 @@ static const packed_case cases[] = {
      "block 1024, registers, inner, vector 4 x 8, in the workspace", NULL, false},
     {"y = sort(x)", "0", "i32[33000,3] i32[33000,3]",
      "block 1024, stream, inner, vector 1 x 33, batch 4, in the workspace", NULL, false},
+    {"y = sort(x); i = argsort(x)", "1", "bf16[1,40000] bf16[1,40000] i64[1,40000]",
+     "block 512, stream, inner, vector 2 x 40, batch 4, in the workspace", NULL, false}, /* in 4 bytes */
+    {"y = sort(x)", "1", "f32[1,36000] f32[1,36000]",
+     "block 32, stream, inner, vector 4 x 282, batch 4, in the workspace", NULL, false}, /* more tiles than threads */
     {"y = cumsum(sort(x))", "1", "i32[1,29000] i32[1,29000]",
      "block 1024, registers, inner, vector 4 x 8, ordered, in the workspace", NULL, false},
     {"y = max(x) - sort(x)", "1", "f16[300,29000] f32[300,29000]",

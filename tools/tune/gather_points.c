@@ -78,6 +78,10 @@ void gather_print_point(const gather_point *of) {
     if (of->info) json_object_set_new(point, "registers", json_integer(of->info->registers));
     if (of->info) json_object_set_new(point, "spill_bytes", json_integer(of->info->spill_bytes));
     if (!of->us) add_source(point, p);
+    if (p->any_shape) /* how its launch divides rows among threads */
+        json_object_set_new(point, "launch",
+                            json_pack("[i,i,i,i,i]", p->shape.row_shift, p->shape.run_shift, p->shape.rows_in_lanes,
+                                      p->shape.chunks, p->shape.vectors));
     static const char *const names[] = {"us", "us_again", "copy_us"};
     for (int n = 0; of->us && n < 3; n++) json_object_set_new(point, names[n], json_real(of->us[n]));
     json_dumpf(point, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));

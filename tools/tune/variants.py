@@ -125,9 +125,9 @@ def what(given):
 
 
 def choices(given, program):
-    """{problem: (schedule, checksum of the source)}"""
+    """{problem: (schedule, checksum of the source, of any shape how a launch divides it)}"""
     points = run_parts([program, given.problems, *what(given), "--cache-dir", given.folder / "none", "--untimed"], os.cpu_count())
-    return {point["problem"]: (point["schedule"], point["source"]) for point in points}
+    return {point["problem"]: (point["schedule"], point["source"], point.get("launch")) for point in points}
 
 
 def time_choices(given, program, numbers, out):
