@@ -110,6 +110,7 @@ static kiln_status time_line(const given *g, const char *line, long number) {
         options.cache_dir = "";
         options.log = count_attempt;
         options.log_user = &attempts;
+        options.log_detail = KILN_LOG_DETAIL_DEBUG;
         status = kiln_context_create(&options, &context);
         const cost from = start();
         if (!status) status = manifest_bind(&entry, context, &program, tensors, scalars);
