@@ -69,10 +69,12 @@ bool kiln__extents_overlap(const void *a, const kiln__extent *ea, const void *b,
 }
 
 bool kiln__same_layout(const kiln_tensor *a, const kiln_tensor *b) {
-    if (kiln_type_size(a->type) != kiln_type_size(b->type) || a->rank != b->rank) return false;
+    if (kiln_type_size(a->type) != kiln_type_size(b->type)) return false;
     if (kiln__type_is_packed(a->type) != kiln__type_is_packed(b->type)) return false;
-    for (int i = 0; i < a->rank; i++)
-        if (a->sizes[i] != b->sizes[i] || (a->sizes[i] > 1 && a->strides[i] != b->strides[i])) return false;
+    for (int i = 1; i <= a->rank || i <= b->rank; i++) { /* from the last dimension on */
+        const int64_t of_a = i <= a->rank ? a->sizes[a->rank - i] : 1, of_b = i <= b->rank ? b->sizes[b->rank - i] : 1;
+        if (of_a != of_b || (of_a > 1 && a->strides[a->rank - i] != b->strides[b->rank - i])) return false;
+    }
     return true;
 }
 

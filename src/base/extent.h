@@ -24,7 +24,8 @@ kiln__extent kiln__extent_of(const kiln_tensor *tensor);
 /* Whether two tensors may share a byte. False is certain, true may be a false alarm for exotic strides. */
 bool kiln__extents_overlap(const void *a, const kiln__extent *ea, const void *b, const kiln__extent *eb);
 
-/* Whether two tensors with one data pointer are the same tensor, element for element: element sizes, sizes, strides. */
+/* Whether two tensors with one data pointer are the same tensor, element for element: element sizes, sizes, strides.
+ * Leading dimensions of size 1 do not count. */
 bool kiln__same_layout(const kiln_tensor *a, const kiln_tensor *b);
 
 /* A tensor whose rows are read or written by an index: how many, 0: it is none such; elements from one to the next. */

@@ -97,10 +97,21 @@ static void assign(kiln__parser *parser, const kiln__token *name, uint32_t place
     if (first->assigned) problem = "is assigned twice, first";
     if (!first->assigned && within) {
         problem = "is read";
-        rule = " in its own value: a name can be read after its assignment";
+        rule = " in its own value: use another name, and bind both to one tensor";
     }
     KILN__FAIL_AT(parser, name, KILN_E_NAME, "%s %s at %u:%u%s", kiln__parser_quote(parser, name), problem, first->line,
                   first->column, rule);
+}
+
+/* What other languages have on the left: sums that a tensor is added to, places that are written. */
+static bool expect_assignment(kiln__parser *parser) {
+    static const char expected[] = "'=' after the assigned name";
+    const kiln__token at = parser->token;
+    const bool sums = at.kind != '=' && kiln__parser_at_assignment(parser);
+    if (!sums && at.kind != '(') return kiln__parser_expect(parser, '=', expected);
+    return KILN__FAIL_AT(parser, &at, KILN_E_SYNTAX, "expected %s, found %s; use %s", expected,
+                         kiln__parser_quote(parser, &at),
+                         sums ? "another name, and bind both to one tensor" : "put(name, i), alone of all on the left");
 }
 
 static void parse_names(kiln__parser *parser, kiln__token names[KILN__MAX_RESULTS], uint32_t *count) {
@@ -142,7 +153,7 @@ static void parse_assignment(kiln__parser *parser) {
         parse_names(parser, names, &count);
     if (parser->work->status != KILN_OK) return;
     if (puts) check_assigned(parser, &names[0]);
-    if (!kiln__parser_expect(parser, '=', "'=' after the assigned name")) return;
+    if (!expect_assignment(parser)) return;
     parser->expanded = NULL;
     const kiln__token at = parser->token;
     const uint32_t value = kiln__parse_expression(parser);

@@ -154,7 +154,9 @@ static void the_same_tensor_is_the_same_element_for_element(void **state) {
     } cases[] = {
         {"f32[2,3]", "f32[2,3]", true},      {"f32[2,3]", "i32[2,3]", true},      {"f32[2,3]", "f16[2,3]", false},
         {"f32[2,3]", "f32[3,2]", false},     {"f32[2,3]", "f32[6]", false},       {"f32[2,3]{4,1}", "f32[2,3]", false},
-        {"f32[1,3]{9,1}", "f32[1,3]", true}, {"f32[2,1]{1,5}", "f32[2,1]", true},
+        {"f32[1,3]{9,1}", "f32[1,3]", true}, {"f32[2,1]{1,5}", "f32[2,1]", true}, {"f32[2,3]", "f32[1,1,2,3]", true},
+        {"f32[1,3]", "f32[3]", true},        {"f32[]", "f32[1]", true},           {"f32[3,1]", "f32[3]", false},
+        {"f32[2,3]", "f32[2,2,3]", false},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         kiln_tensor a = tensor_of(cases[i].a), b = tensor_of(cases[i].b);
