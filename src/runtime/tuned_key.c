@@ -7,7 +7,7 @@
 #include "base/types.h"
 #include "runtime/tuned.h"
 #include "schedule/access.h"
-#include "schedule/column_order.h"
+#include "schedule/typical_rows.h"
 #include "kiln_sources.h"
 
 #define WIDEST 16 /* elements of the widest vector: alignment beyond it is nothing to a schedule */
@@ -129,7 +129,9 @@ static void add_operand(kiln__text *key, const kiln__problem *problem, const kil
     add(key, operand->run);
     if (problem->layout == KILN__LAYOUT_INNER) add_inner(key, problem, operand);
     if (problem->layout == KILN__LAYOUT_FLAT) add_flat(key, problem, operand);
-    if (problem->layout == KILN__LAYOUT_OUTER) add(key, kiln__neighbours_differ(problem, operand));
+    const bool differ = kiln__neighbours_differ(problem, operand);
+    if (problem->layout == KILN__LAYOUT_OUTER) add(key, differ);
+    if (problem->layout == KILN__LAYOUT_INNER && operand->follows_rows && !differ) add(key, 1);
 }
 
 /* Of extents what is not rows: the columns; of programs without reductions all dimensions but the slowest. Where rows

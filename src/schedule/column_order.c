@@ -23,11 +23,6 @@ static const struct {
 #define MOST_BYTES 8e9                  /* of all tensors, each with one run of rows */
 #define MOST_COLUMNS ((int64_t)1 << 40) /* more are as many: no memory has so many of several rows */
 
-bool kiln__neighbours_differ(const kiln__problem *problem, const kiln__operand *operand) {
-    const int last = problem->outer_rank - 1;
-    return operand->output || (last < 0 || operand->linear ? operand->row_stride : operand->outer_strides[last]) != 0;
-}
-
 static void lay_operand(int64_t columns, int64_t rows, kiln__operand *operand) {
     const int64_t own = operand->follows_rows ? rows : 1;
     operand->linear = operand->contiguous_columns = false;

@@ -5,10 +5,6 @@
 
 #include "schedule/build.h"
 
-/* Whether neighbouring rows differ in a tensor. One that differs only between runs of them counts as row-invariant:
- * with one run the two look the same. */
-bool kiln__neighbours_differ(const kiln__problem *problem, const kiln__operand *operand);
-
 /* What of a point decides it: how many threads, blocks and chunks share a row, and whether phases are reduced together.
  * The rest is open. */
 kiln__pins kiln__order_of(const kiln__pins *point);

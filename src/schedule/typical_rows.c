@@ -7,11 +7,19 @@
 #include "base/checked.h"
 #include "base/types.h"
 
+bool kiln__neighbours_differ(const kiln__problem *problem, const kiln__operand *operand) {
+    const int last = problem->outer_rank - 1;
+    if (operand->output || operand->packed_rows || operand->table.rows) return true;
+    return (last < 0 || operand->linear ? operand->row_stride : operand->outer_strides[last]) != 0;
+}
+
 static double bytes_of_row(const kiln__problem *p) {
     double bytes = 0;
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         const kiln__operand *operand = &p->operands[o];
-        if (!operand->follows_rows && !operand->output) continue;
+        if (p->layout == KILN__LAYOUT_INNER ? !kiln__neighbours_differ(p, operand)
+                                            : !operand->follows_rows && !operand->output)
+            continue;
         bytes += (double)kiln_type_size(operand->type) * (operand->per_element && p->cols > 0 ? (double)p->cols : 1);
     }
     return fmax(bytes, 1);
@@ -19,14 +27,15 @@ static double bytes_of_row(const kiln__problem *p) {
 
 /* So many rows, one behind another. */
 static void set_rows(double rows, kiln__problem *p) {
-    p->outer_rank = 1;
-    p->outer[0] = p->rows = (int64_t)fmax(rows, 1);
     for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
         kiln__operand *operand = &p->operands[o];
+        const bool own = kiln__neighbours_differ(p, operand) && !operand->across;
         operand->linear = true;
-        operand->row_stride = !operand->follows_rows || operand->across ? 0 : operand->per_element ? p->cols : 1;
+        operand->row_stride = !own ? 0 : operand->per_element ? p->cols : 1;
         operand->outer_strides[0] = operand->row_stride;
     }
+    p->outer_rank = 1;
+    p->outer[0] = p->rows = (int64_t)fmax(rows, 1);
 }
 
 /* So many rows in all by another slowest extent. */

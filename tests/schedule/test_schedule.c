@@ -18,6 +18,7 @@
 #include "support/bound.h"
 #include "support/schedule_rules.h"
 #include "schedule/build.h"
+#include "schedule/typical_rows.h"
 #include "schedule/work.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -147,6 +148,24 @@ static void later_attempts_need_fewer_registers_and_end(void **state) {
     }
     assert_true(attempt > 1);
     assert_int_equal(kept, 0);
+    bound_destroy(&b);
+}
+
+/* What neighbouring rows share is read once for all of them in a comparison of candidates, too: it would count as much
+ * as the rows. */
+static void values_of_a_batch_are_those_of_no_row(void **state) {
+    (void)state;
+    bound b;
+    kiln__device device = kiln__device_typical(90);
+    kiln__prepared prepared;
+    assert_int_equal(bound_create(&b, "y = layer_norm(x) * (1 + s) + t", NULL, NULL,
+                                  "bf16[3,9000,24] bf16[3,1,24] bf16[3,9000,24] bf16[3,9000,24]"),
+                     KILN_OK);
+    assert_int_equal(kiln__prepare(b.program, b.tensors, NULL, &device, 0, &prepared), KILN_OK);
+    kiln__set_typical_rows(256e6, &prepared.problem);
+    const int64_t strides[] = {24, 0, 24, 24};
+    for (int o = 0; o < 4; o++) assert_int_equal(prepared.problem.operands[o].row_stride, strides[o]);
+    kiln__prepared_free(&prepared);
     bound_destroy(&b);
 }
 
@@ -550,6 +569,7 @@ int main(void) {
         cmocka_unit_test(the_choice_is_what_it_was),
         cmocka_unit_test(launches_follow_from_the_program),
         cmocka_unit_test(a_tile_is_found_at_once),
+        cmocka_unit_test(values_of_a_batch_are_those_of_no_row),
         cmocka_unit_test(tiles_need_rows_and_columns),
         cmocka_unit_test(argument_fields_are_aligned_and_complete),
         cmocka_unit_test(divisors_divide_every_31_bit_number),
