@@ -63,6 +63,13 @@ says "^programs.py: no program is named as --programs 'nothing'$"
 expect 1 --report none.jsonl
 says "^programs.py: none.jsonl cannot be read: "
 
+# Problems to tune with are those that are not held out; the others are the rest.
+expect 0 --problems --seed 2 --cases 300
+mv out problems
+expect 0 --problems --held-out --seed 2 --cases 300
+(( $(wc -l < problems) + $(wc -l < out) >= 300 && $(wc -l < out) > 50 )) || fail "--problems leaves some out"
+grep -q '"program": "k = x > 0.5"' problems && fail "--problems has a program that is held out"
+
 # The tuning draws none of the programs that are held out of it.
 python3 "$root/tools/tune/problems.py" --count 600 --seed 5 > problems.jsonl || fail "problems.py"
 python3 - "$bench" <<'PYTHON' || fail "the tuning draws a program that is held out"

@@ -7,6 +7,7 @@ and compiled), quack, Liger and CuPy, as far as they are installed.
   programs.py --out a.jsonl --seed 7 --resume      the cases of that seed which the file lacks
   programs.py --report a.jsonl b.jsonl [--markdown report.md]      a report of what was measured; no GPU
   programs.py --list [--seed 7]                    the cases; no GPU
+  programs.py --problems --seed 7 > problems.jsonl to tune with (tools/tune); no GPU
   programs.py --check [--seed 7]                   plans them, compares the references with Kiln's; no GPU
   programs.py --precompile DIR --seed 7            compiles their kernels into a cache folder on all cores; no GPU
   programs.py --dry-run                            all but the GPU: tiny cases on the CPU, made-up times
@@ -23,6 +24,7 @@ import datetime
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -41,6 +43,8 @@ def parser_of():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--list", action="store_true", help="list the cases")
+    what.add_argument("--problems", action="store_true", help="the cases of programs that tuning may see, or with --held-out "
+                      "of the others, as gather of tools/tune reads them")
     what.add_argument("--check", action="store_true", help="plan the cases and check the references (needs NumPy)")
     what.add_argument("--precompile", metavar="DIR", help="compile the cases' kernels; measure with --cache-dir DIR")
     what.add_argument("--dry-run", action="store_true", help="try everything but the GPU on tiny cases")
@@ -160,6 +164,12 @@ def manifest_line(case):
     return json.dumps({"program": case.program.text, "outputs": [tensor.name for tensor in case.program.outputs()],
                        "scalars": [f"{name}={scalar_type(value)}" for name, value in case.program.scalars],
                        "tensors": specs, "axes": case.axes})
+
+
+def print_problems(given, cases):
+    for case in cases:
+        if case.program.held_out == given.held_out:
+            print(json.dumps({"family": case.program.family, **json.loads(manifest_line(case))}))
 
 
 def precompile(given, cases, library):
@@ -290,6 +300,7 @@ def report(given):
 
 
 def main():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     parser = parser_of()
     given = parser.parse_args()
     if given.report:
@@ -299,10 +310,13 @@ def main():
             parser.error(f"--peers '{name}': one of {PEERS} was expected")
     if given.seed is None:
         given.seed = int(time.time())
-        print(f"--seed {given.seed}")
+        print(f"--seed {given.seed}", file=sys.stderr if given.problems else sys.stdout)
     cases = drawn_cases(given)
     if given.list:
         list_cases(cases)
+        return 0
+    if given.problems:
+        print_problems(given, cases)
         return 0
     library = given.library or find_library()
     if library is None:

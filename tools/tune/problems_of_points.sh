@@ -65,3 +65,4 @@ draw 16570 --layouts column --anywhere 1 --count 30 --seed 28113115
 draw 16600 --layouts row --anywhere 1 --megabytes 12 --count 40 --seed 28113116
 draw 16640 --layouts column --count 110 --seed 28113117
 draw 16750 --layouts column --anywhere 1 --count 60 --seed 28113118
+draw 17000 --layouts row point column odd tall block --count 130 --seed 2911291441
