@@ -62,9 +62,10 @@ static const struct {
     uint8_t bits;
     bool is_float, is_signed;
 } narrow_keys[KILN_TYPE_COUNT] = {
-    [KILN_F16] = {1 + 8 + 10, true}, [KILN_BF16] = {1 + 8 + 7, true}, [KILN_E4M3] = {1 + 8 + 3, true},
-    [KILN_E5M2] = {1 + 8 + 2, true}, [KILN_I16] = {16, false, true},  [KILN_I8] = {8, false, true},
-    [KILN_U16] = {16, false, false}, [KILN_U8] = {8, false, false},
+    [KILN_F16] = {1 + 8 + 10, true, false}, [KILN_BF16] = {1 + 8 + 7, true, false},
+    [KILN_E4M3] = {1 + 8 + 3, true, false}, [KILN_E5M2] = {1 + 8 + 2, true, false},
+    [KILN_I16] = {16, false, true},         [KILN_I8] = {8, false, true},
+    [KILN_U16] = {16, false, false},        [KILN_U8] = {8, false, false},
 };
 
 static void find_key(const kiln__ir *ir, const kiln__problem *problem, uint32_t value, kiln__order_room *room) {
