@@ -261,17 +261,20 @@ static int64_t ends_in(const kiln__ir *ir, const kiln__problem *problem) {
     return places;
 }
 
-/* Whether a row is sorted in one tile, and what tiles take of shared memory where it is not. */
-static bool is_one_tile(const kiln__given *g, int64_t columns, int threads, int64_t *bytes) {
-    bool one = true;
-    *bytes = 0;
+/* Of what a row is brought into order by, which takes most. */
+typedef struct tiles {
+    int64_t count, bytes;
+} tiles;
+
+static tiles tiles_of(const kiln__given *g, int64_t columns, int threads) {
+    tiles most = {1, 0};
     for (uint32_t i = 0; i < g->ir->count; i++) {
         if (g->ir->insts[i].op != KILN__OP_ORDER) continue;
         const kiln__order_room room = kiln__order_room_of(g->ir, g->problem, columns, threads, i);
-        one = one && room.tiles == 1;
-        *bytes = kiln__greatest(*bytes, room.tile_bytes);
+        most.count = kiln__greatest(most.count, room.tiles);
+        most.bytes = kiln__greatest(most.bytes, room.tile_bytes);
     }
-    return one;
+    return most;
 }
 
 /* What is sorted of a row, where shared memory has no room for it, or its threads have none in registers: in the
@@ -308,10 +311,9 @@ bool kiln__row_add_slots(const kiln__given *g, kiln__schedule *s) {
     const int64_t slots = offset + bytes_of_values(g->ir, stride * s->vector_width);
     const int64_t row = kiln__slots_place(g->ir, g->problem, columns, s->team.threads_per_row, g->ir->count);
     const int64_t bytes = slots + kiln__times(row, s->team.rows_per_block);
-    int64_t tile_bytes;
-    const bool one_tile = is_one_tile(g, columns, s->team.threads_per_row, &tile_bytes);
-    if (!one_tile || bytes + KILN__ROW_STATIC_BYTES > g->device->shared_per_block)
-        return !lanes && put_in_workspace(g, row, tile_bytes, s);
+    const tiles sorted = tiles_of(g, columns, s->team.threads_per_row);
+    if (sorted.count > 1 || bytes + KILN__ROW_STATIC_BYTES > g->device->shared_per_block)
+        return !lanes && put_in_workspace(g, row, sorted.bytes, s);
     s->row.slots = (kiln__slots_plan){.columns = (int)columns,
                                       .value_stride = (int)stride,
                                       .offset = (int)offset,
@@ -360,10 +362,9 @@ static int add_chunks(const kiln__given *g, const kiln__pins *pins, int widest, 
 /* So few that each has in registers what it can of a row that is sorted; of longer rows, tiles, several blocks' at a
  * time. */
 static int sorting_threads(const kiln__given *g) {
-    int64_t bytes;
     int threads = 32;
-    while (threads < MOST_THREADS && !is_one_tile(g, g->problem->cols, threads, &bytes)) threads *= 2;
-    return is_one_tile(g, g->problem->cols, threads, &bytes) ? threads : MOST_THREADS;
+    while (threads < MOST_THREADS && tiles_of(g, g->problem->cols, threads).count > 1) threads *= 2;
+    return threads;
 }
 
 /* As many as vectors keep busy, or merges; where some of many are chosen, a quarter more than these, so that a floor
