@@ -10,6 +10,8 @@ from row_programs import ALL
 LARGE = 32e6  # bytes: from here on the memory's speed counts, below latency does
 TRAFFIC = {"large": (LARGE, 512e6), "small": (64e3, LARGE), "tiny": (2e3, 12e3)}
 LONG_ROW = 262144
+SECTOR = 32  # bytes
+ROWS = 32    # after so many at most they begin at the same places in sectors again
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +32,22 @@ class Operand:
     def span(self):
         """Elements from the first to the last in memory, and the offset."""
         return self.offset + 1 + sum((n - 1) * step for n, step in zip(self.shape, self.strides))
+
+    @property
+    def sector_bytes(self):
+        """Of the whole sectors that have elements: memory moves no less, also where rows lie at a pitch. Rows are ascending,
+        and none begins before the last has ended."""
+        size = type_size(self.type)
+        steps = sorted((step, n) for n, step in zip(self.shape, self.strides) if n > 1)
+        if not steps or steps[0][0] != 1 or len(steps) == 1 or steps[1][0] == steps[0][1]:
+            return self.elements * size
+        row, pitch, sectors, last = steps[0][1] * size, steps[1][0] * size, 0, -1
+        for number in range(ROWS):
+            begin = self.offset * size + number * pitch
+            first, end = begin // SECTOR, (begin + row - 1) // SECTOR
+            sectors += end - max(first, last + 1) + 1
+            last = end
+        return sectors * SECTOR / ROWS * self.elements * size / row
 
     @property
     def contiguous(self):
@@ -86,6 +104,10 @@ class Case:
     def bytes(self):
         """Those that must move: each tensor once."""
         return sum(operand.elements * type_size(operand.type) for operand in self.operands())
+
+    @property
+    def sector_bytes(self):
+        return sum(operand.sector_bytes for operand in self.operands())
 
     @property
     def traffic(self):
