@@ -104,10 +104,20 @@ SELECTIONS = [
 ]
 
 
+# Of batches, channels and pixels: c is a value of each channel, n of each batch and pixel. The axes that are reduced.
+CHANNELS = [
+    ("channels", "y = (x - mean(x)) * rsqrt(var(x, 0) + 1e-5) * w + b", "x w=c b=c y", [1, 2]),
+    ("channels", "y = (x - mean(x)) * rsqrt(var(x, 0) + 1e-5) * w", "x w=c:f32 y", [1, 2]),
+    ("channels", "a = mean(x); v = var(x)", "x a=r:f32 v=r:f32", [0, 2]), ("channels", "s = sum(x)", "x s=r:f32", [0, 2]),
+    ("channels", "y = x * w + b", "x w=c b=c y", []), ("channels", "y = relu(x * w + b)", "x w=c:f32 b=c:f32 y", []),
+    ("channels", "y = rms_norm(x) * (1 + s) + t", "x s=n t=n y", [2]), ("channels", "y = softmax(x + m)", "x m=n y", [2]),
+]
+
+
 # What is drawn where nothing else is said: of all tensors together, of rows, and of rows that lie side by side.
 BYTES, COLUMNS_OF_ROWS, COLUMNS_OF_NEIGHBOURS = 200e6, (24, 200000), (3, 20000)
 LAYOUTS = {"row": 60, "column": 24, "point": 12, "transpose": 4, "across": 0, "block": 0, "totals": 0, "tall": 0,
-           "odd": 0, "order": 0, "selection": 0, "turned": 0}  # of a hundred
+           "odd": 0, "order": 0, "selection": 0, "turned": 0, "channels": 0}  # of a hundred
 
 
 def tensors_of(spec, kind, shape, reduced):
@@ -125,6 +135,8 @@ def tensors_of(spec, kind, shape, reduced):
             sizes = [*shape[:-1], min(shape[-1], int(like[1:]))]
         elif like == "v":
             sizes = [n if i in reduced else 1 for i, n in enumerate(shape)]
+        elif like in ("c", "n"):
+            sizes = [n if (i == 1) == (like == "c") else 1 for i, n in enumerate(shape)]
         out.append((name, own or kind, sizes))
     return out
 
@@ -163,10 +175,31 @@ def begun_anywhere(r, tensors):
     return texts
 
 
+def written_by(program, tensors):
+    names = [name.strip() for line in program.split(";") for name in line.split("=")[0].split(",")]
+    return [name for name, _, _ in tensors if name in names]
+
+
+def draw_channels(r, size, anywhere):
+    family, program, spec, reduced = r.choice(CHANNELS)
+    kind = r.choices(["bf16", "f16", "f32"], [40, 30, 30])[0]
+    channels, pixels = draw_size(r, 2, 600), draw_size(r, 16, 60000)
+    if "=n" in spec:
+        channels, pixels = draw_size(r, 64, 20000), draw_size(r, 16, 8192)
+    each = type_size(kind) * sum("=" not in word for word in spec.split()) * channels * pixels
+    tensors = tensors_of(spec, kind, [max(1, int(size / each)), channels, pixels], reduced)
+    texts = [tensor_text(name, k, sizes) for name, k, sizes in tensors]
+    if anywhere and r.random() < anywhere:
+        texts = begun_anywhere(r, tensors)
+    return {"family": family, "program": program, "outputs": written_by(program, tensors), "tensors": texts, "axes": reduced}
+
+
 def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHBOURS, layouts=tuple(LAYOUTS),
          anywhere=0):
     weights = [LAYOUTS[name] for name in layouts]
     where = r.choices(layouts, weights if any(weights) else None)[0]
+    if where == "channels":
+        return draw_channels(r, size, anywhere)
     family, program, spec = r.choice(
         {"row": ROWS, "column": COLUMNS, "tall": COLUMNS, "odd": COLUMNS, "across": ACROSS, "block": BLOCKS, "totals": TOTALS,
          "order": ORDERS, "selection": SELECTIONS, "turned": TURNED}.get(where, POINTS))
@@ -187,8 +220,7 @@ def draw(r, size=BYTES, columns=COLUMNS_OF_ROWS, of_neighbours=COLUMNS_OF_NEIGHB
     if where == "turned":  # the row's columns lie side by side in what is written
         texts[-1] = tensor_text(*tensors[-1], [1, shape[0]])
     axes = [] if where in ("point", "transpose") and "sum" not in program else reduced
-    written = [name.strip() for line in program.split(";") for name in line.split("=")[0].split(",")]
-    outputs = [name for name, _, _ in tensors if name in written] if where != "transpose" else ["y"]
+    outputs = written_by(program, tensors) if where != "transpose" else ["y"]
     return {"family": family, "program": program, "outputs": outputs, "tensors": texts, "axes": axes}
 
 
