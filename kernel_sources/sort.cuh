@@ -22,7 +22,7 @@ constexpr kiln_u32 kiln_no_number = 0xffffffffu;
  */
 template <class Key> struct kiln_composite { /* of 64 bits */
     Key key;
-    kiln_u64 behind;
+    kiln_u64 behind; /* of as many bytes, though 32 bits are used: moved with the key by one access */
     static KILN_MEMBER kiln_composite of(Key key, kiln_u32 column) { return {key, ~column}; }
     KILN_MEMBER Key get() const { return key; }
     KILN_MEMBER kiln_u32 column() const { return ~(kiln_u32)behind; }

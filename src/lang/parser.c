@@ -103,15 +103,17 @@ static void assign(kiln__parser *parser, const kiln__token *name, uint32_t place
                   first->column, rule);
 }
 
-/* What other languages have on the left: sums that a tensor is added to, places that are written. */
+/* What other languages have on the left: an operator before the '=', a place that is written. */
 static bool expect_assignment(kiln__parser *parser) {
     static const char expected[] = "'=' after the assigned name";
     const kiln__token at = parser->token;
-    const bool sums = at.kind != '=' && kiln__parser_at_assignment(parser);
-    if (!sums && at.kind != '(') return kiln__parser_expect(parser, '=', expected);
+    const bool operates = at.kind > 0 && at.kind < 128 && strchr("+-*/%&|^", at.kind) != NULL;
+    const char *use = NULL;
+    if (operates && kiln__parser_at_assignment(parser)) use = "another name, and bind both to one tensor";
+    if (at.kind == '(') use = "name = expression, or put(name, i) = expression";
+    if (!use) return kiln__parser_expect(parser, '=', expected);
     return KILN__FAIL_AT(parser, &at, KILN_E_SYNTAX, "expected %s, found %s; use %s", expected,
-                         kiln__parser_quote(parser, &at),
-                         sums ? "another name, and bind both to one tensor" : "put(name, i), alone of all on the left");
+                         kiln__parser_quote(parser, &at), use);
 }
 
 static void parse_names(kiln__parser *parser, kiln__token names[KILN__MAX_RESULTS], uint32_t *count) {

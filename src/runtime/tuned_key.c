@@ -131,6 +131,7 @@ static void add_operand(kiln__text *key, const kiln__problem *problem, const kil
     if (problem->layout == KILN__LAYOUT_FLAT) add_flat(key, problem, operand);
     const bool differ = kiln__neighbours_differ(problem, operand);
     if (problem->layout == KILN__LAYOUT_OUTER) add(key, differ);
+    /* Told only where it is so: keys of all other problems are those that records have. */
     if (problem->layout == KILN__LAYOUT_INNER && operand->follows_rows && !differ) add(key, 1);
 }
 

@@ -17,9 +17,7 @@ static double bytes_of_row(const kiln__problem *p) {
     double bytes = 0;
     for (int o = 0; o < p->input_count + p->output_count; o++) {
         const kiln__operand *operand = &p->operands[o];
-        if (p->layout == KILN__LAYOUT_INNER ? !kiln__neighbours_differ(p, operand)
-                                            : !operand->follows_rows && !operand->output)
-            continue;
+        if (!operand->follows_rows && !operand->output) continue;
         bytes += (double)kiln_type_size(operand->type) * (operand->per_element && p->cols > 0 ? (double)p->cols : 1);
     }
     return fmax(bytes, 1);
@@ -27,15 +25,14 @@ static double bytes_of_row(const kiln__problem *p) {
 
 /* So many rows, one behind another. */
 static void set_rows(double rows, kiln__problem *p) {
-    for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
-        kiln__operand *operand = &p->operands[o];
-        const bool own = kiln__neighbours_differ(p, operand) && !operand->across;
-        operand->linear = true;
-        operand->row_stride = !own ? 0 : operand->per_element ? p->cols : 1;
-        operand->outer_strides[0] = operand->row_stride;
-    }
     p->outer_rank = 1;
     p->outer[0] = p->rows = (int64_t)fmax(rows, 1);
+    for (int o = 0; o < p->input_count + p->output_count + p->position_count; o++) {
+        kiln__operand *operand = &p->operands[o];
+        operand->linear = true;
+        operand->row_stride = !operand->follows_rows || operand->across ? 0 : operand->per_element ? p->cols : 1;
+        operand->outer_strides[0] = operand->row_stride;
+    }
 }
 
 /* So many rows in all by another slowest extent. */
@@ -50,7 +47,14 @@ static void set_slowest(double rows, kiln__problem *p) {
     p->rows = kiln__times(slowest, others);
 }
 
+/* Of rows one behind another nothing tells which are of one batch: its values are what all rows share. */
+static void share_batches(kiln__problem *p) {
+    for (int o = 0; o < p->input_count + p->output_count; o++)
+        p->operands[o].follows_rows &= kiln__neighbours_differ(p, &p->operands[o]);
+}
+
 void kiln__set_typical_rows(double bytes, kiln__problem *p) {
+    if (p->layout == KILN__LAYOUT_INNER) share_batches(p);
     const double rows = bytes / bytes_of_row(p);
     p->open_rows = false;
     if (p->layout == KILN__LAYOUT_INNER)

@@ -190,8 +190,8 @@ def record_of(given, case, device, result):
     return {"name": case.name, "device": device, "seed": given.seed, "family": case.program.family,
             "program": case.program.name, "text": case.program.text, "held_out": case.program.held_out,
             "heavy": case.program.heavy, "lenient": case.lenient, "type": case.type, "shape": list(case.shape),
-            "axes": case.axes, "offset": case.offset, "pad": case.pad, "cols": case.cols, "bytes": case.bytes, "sector_bytes": round(case.sector_bytes),
-            "traffic": case.traffic, **result}
+            "axes": case.axes, "offset": case.offset, "pad": case.pad, "cols": case.cols, "bytes": case.bytes,
+            "sector_bytes": round(case.sector_bytes), "traffic": case.traffic, **result}
 
 
 def tell(number, count, case, result):

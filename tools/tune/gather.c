@@ -290,14 +290,12 @@ static kiln_status describe_candidate(const given *g, const task *t, int i) {
     kiln__prepared prepared = {0};
     kiln_plan_info info = KILN_PLAN_INFO_INIT;
     kiln_status status = open_pinned(g, t, t->pins[i], &context, &program);
-    if (!status && g->any_shape) {
-        status = KILN_E_WOULD_COMPILE;
-    } else if (!status) {
+    if (!status && !g->any_shape) {
         context->policy = KILN_POLICY_NEVER_COMPILE;
         status = kiln_compile(program, t->tensors, t->entry.tensor_count, t->scalars, t->entry.scalar_count, g->arch, 0,
                               1, &kernel);
     }
-    const bool compiled = !status;
+    const bool compiled = !status && !g->any_shape;
     if (!status || status == KILN_E_WOULD_COMPILE) status = prepare_candidate(g, t, program, &prepared);
     if (!status && compiled) status = kiln_kernel_get_info(kernel, &info);
     if (!status && (!compiled || !strcmp(info.schedule, prepared.schedule.text)))

@@ -3,7 +3,7 @@
 """How many registers does a kernel take? Fits the linear rule of src/schedule/work.c (registers_of) to what the compiler
 took, by least squares, and tells how far both are off.
 
-    tools/tune/registers.py POINTS ...      what gather prints of compiled candidates
+    tools/tune/registers.py POINTS ...      what gather prints of compiled candidates, or gather --again of these
 
 A third of the programs is held out of the fit. Kernels that spilled or were limited to fewer registers are left out: they
 would take more.
@@ -17,7 +17,6 @@ import numpy
 
 TERMS = ("of any kernel", "beside it, where rows are not flat", "of columns", "input_bytes", "invariant_bytes", "outputs",
          "carried", "tile", "masked", "heavy", "rows_in_flight")
-RULE = (12, 4, 8, 0.25, 0.9 / 4, 0.9, 0.7, 5, 5, 10, 3.5)
 STAGING_REGISTERS, STAGING_NONE, STAGING_TILE = 0, 2, 3
 MASKED, PARTIAL = 1, 2
 
@@ -56,10 +55,10 @@ def main():
     held_out = numpy.array([zlib.crc32(point["program"].encode()) % 3 == 0 for point in points])
     fitted = numpy.linalg.lstsq(matrix[~held_out], taken[~held_out], rcond=None)[0]
     print(f"{len(points)} kernels, {held_out.sum()} of programs that are held out")
-    for name, rule, fit in zip(TERMS, RULE, fitted):
-        print(f"  {name}: {rule:g}, fitted {fit:.3g}")
-    for name, rule in (("the rule", numpy.array(RULE)), ("fitted", fitted)):
-        told(name, (matrix @ rule - taken)[held_out])
+    for name, fit in zip(TERMS, fitted):
+        print(f"  {name}: {fit:.3g}")
+    told("the rule", (numpy.array([point["estimated_registers"] for point in points]) - taken)[held_out])
+    told("fitted", (matrix @ fitted - taken)[held_out])
 
 
 if __name__ == "__main__":
