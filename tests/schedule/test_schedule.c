@@ -164,7 +164,10 @@ static void values_of_a_batch_are_those_of_no_row(void **state) {
     assert_int_equal(kiln__prepare(b.program, b.tensors, NULL, &device, 0, &prepared), KILN_OK);
     kiln__set_typical_rows(256e6, &prepared.problem);
     const int64_t strides[] = {24, 0, 24, 24};
-    for (int o = 0; o < 4; o++) assert_int_equal(prepared.problem.operands[o].row_stride, strides[o]);
+    for (int o = 0; o < 4; o++) {
+        assert_int_equal(prepared.problem.operands[o].row_stride, strides[o]);
+        assert_int_equal(prepared.problem.operands[o].follows_rows, strides[o] != 0);
+    }
     kiln__prepared_free(&prepared);
     bound_destroy(&b);
 }

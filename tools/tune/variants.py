@@ -53,6 +53,8 @@ def rules():
     for line in RULES.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             name, file, text, replacement = (unescaped(part.strip()) for part in re.split(r" (?<!\\)\| ", line))
+            if name in out:
+                sys.exit(f"variants.py: {name} is in {RULES.name} twice, expected once")
             out[name] = file, text, replacement
     return out
 
