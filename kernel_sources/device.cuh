@@ -126,16 +126,22 @@ KILN_DEVICE int kiln_count_larger(int count, kiln_u64 a, kiln_u64 b) {
     return count;
 }
 
-/* Fast forms, without the slow paths that the exact ones branch to. reciprocal: 1 ulp, infinite for numbers under
- * 2^-128. ratio: 2 ulp over the whole range. exp2_flush: 2 ulp; results under 2^-126 become 0. */
+/* Fast forms, without the slow paths that the exact ones branch to. reciprocal: 1 ulp, for numbers from 2^-126 to
+ * 2^126; 0 is its own beyond. ratio: 2 ulp, sqrt: 1 ulp, over the whole range. exp2_flush: 2 ulp; results under 2^-126
+ * become 0. */
 KILN_DEVICE float kiln_fast_reciprocal(float x) {
     float r;
-    asm("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(x));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
 KILN_DEVICE float kiln_fast_ratio(float a, float b) {
     float r;
     asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+KILN_DEVICE float kiln_fast_sqrt(float x) {
+    float r;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
 KILN_DEVICE float kiln_fast_exp2_flush(float x) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Division by a value that a whole row shares: (x * reciprocal) * scale, where divisor = significand / scale with scale
  * a power of two, so that nothing overflows on the way, nor becomes subnormal that neither x nor the quotient is.
- * Unless KILN_FAST one residual step (Markstein, 1990) rounds the quotient as division does, but for the last bit where
+ * divide: one residual step (Markstein, 1990) rounds the quotient as division does, but for the last bit where
  * x is under some 2^-100 or the quotient subnormal; NaN there, or 0, means that the plain product was already right: an
- * infinity or a zero, whose sign it has. */
+ * infinity or a zero, whose sign it has. rough: without that step, 2 ulp. */
 struct kiln_quotient {
     float significand, reciprocal, scale;
     KILN_MEMBER kiln_quotient() {}
@@ -19,13 +19,10 @@ struct kiln_quotient {
         reciprocal = better == better ? better : rough;
     }
     KILN_MEMBER float divide(float x) const {
-        float q = x * reciprocal;
-        if (!KILN_FAST) {
-            const float better = fmaf(fmaf(-q, significand, x), reciprocal, q);
-            q = fabsf(better) > 0.0f ? better : q;
-        }
-        return q * scale;
+        const float q = x * reciprocal, better = fmaf(fmaf(-q, significand, x), reciprocal, q);
+        return (fabsf(better) > 0.0f ? better : q) * scale;
     }
+    KILN_MEMBER float rough(float x) const { return x * reciprocal * scale; }
 };
 
 /* The same where the divisor is a sum of exponentials of which the largest is 1. part: of one of them. */
@@ -38,10 +35,11 @@ struct kiln_softmax_sum {
     }
     KILN_MEMBER float part(float x) const {
         const float q = x * reciprocal;
-        return KILN_FAST ? q : fmaf(fmaf(-q, sum, x), reciprocal, q);
+        return fmaf(fmaf(-q, sum, x), reciprocal, q);
     }
     KILN_MEMBER float divide(float x) const {
         const float q = part(x);
-        return fabsf(q) > 0.0f ? q : x * reciprocal;
+        return fabsf(q) > 0.0f ? q : rough(x);
     }
+    KILN_MEMBER float rough(float x) const { return x * reciprocal; }
 };

@@ -27,8 +27,25 @@ struct kiln_centre {
     }
     KILN_MEMBER float exp(float u) const { return kiln_fast_exp2_flush(fmaf(u, scale, offset)); }
 };
+/* 2^(x scale + rest) = part root^2 for x scale from -254, where root is 0, to 0, in factors of which none is subnormal
+ * before the product that they are parts of is. error: what scale was rounded off. */
+struct kiln_exp2_parts {
+    float part, root;
+    KILN_MEMBER kiln_exp2_parts(float x, float scale, float error, float rest) {
+        const float bias = 25166078.0f, even = fmaf(x, scale, bias); /* 1.5 * 2^24 + 254: even numbers from here on */
+        root = __int_as_float((int)((kiln_u32)__float_as_int(even) << 23));
+        part = kiln_fast_exp2_flush(fmaf(x, error, fmaf(x, scale, bias - even)) + rest);
+    }
+};
+/* 1 / x for x from 2^-126 to 2^126. Unless KILN_FAST a step of Newton's rounds as division does. */
+KILN_DEVICE float kiln_reciprocal(float x) {
+    const float rough = kiln_fast_reciprocal(x);
+    return KILN_FAST ? rough : fmaf(fmaf(-x, rough, 1.0f), rough, rough);
+}
 KILN_DEVICE float kiln_ratio(float a, float b) { return KILN_FAST ? kiln_fast_ratio(a, b) : a / b; }
 KILN_DEVICE double kiln_ratio(double a, double b) { return a / b; }
+KILN_DEVICE float kiln_sqrt(float x) { return KILN_FAST ? kiln_fast_sqrt(x) : sqrtf(x); }
+KILN_DEVICE double kiln_sqrt(double x) { return sqrt(x); }
 /* NaN of NaN, and 0 of either zero. */
 KILN_DEVICE float kiln_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x + 0.0f; }
 KILN_DEVICE double kiln_sign(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x + 0.0; }

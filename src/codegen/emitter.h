@@ -28,6 +28,7 @@ typedef struct kiln__emitter {
     kiln__arena *arena; /* of what is spelled */
     bool *element;      /* per instruction: has a value for each element, computed inside the loop over a vector */
     bool *divides;      /* per instruction: a row's or a block's value that elements are divided by (f32) */
+    bool *hidden;       /* per instruction: part of nothing but outputs whose type hides its last bits */
     bool *folded;       /* per instruction: exp(u - v) in one step from u, by what is prepared of v */
     bool *centre;       /* per instruction: such a v */
     bool *needed;       /* per instruction: scratch of one function */
@@ -158,7 +159,8 @@ static inline const char *kiln__unrolled(const kiln__emitter *e) {
 
 /* ---- needs.c ---- */
 
-/* Finds which instructions have a value per element, and which row values elements are divided by; exponentials that
+/* Finds which instructions have a value per element, which row values elements are divided by, and what outputs hide;
+ * exponentials that
  * may be folded: those of which nothing is to be exact. */
 void kiln__classify(kiln__emitter *e);
 void kiln__fold_exponentials(kiln__emitter *e);

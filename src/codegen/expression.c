@@ -47,7 +47,7 @@ static const char *const forms[KILN__OP_COUNT_OF][KILN__CTYPES] = {
     [KILN__OP_ATAN2] = {"atan2f(%s, %s)", "atan2(%s, %s)"},
     [KILN__OP_EXP] = ALL("kiln_exp(%s)"), [KILN__OP_EXP2] = LIBM("exp2"), [KILN__OP_EXPM1] = LIBM("expm1"),
     [KILN__OP_LOG] = LIBM("log"), [KILN__OP_LOG2] = LIBM("log2"), [KILN__OP_LOG1P] = LIBM("log1p"),
-    [KILN__OP_LOG10] = LIBM("log10"), [KILN__OP_SQRT] = LIBM("sqrt"), [KILN__OP_RSQRT] = LIBM("rsqrt"),
+    [KILN__OP_LOG10] = LIBM("log10"), [KILN__OP_SQRT] = ALL("kiln_sqrt(%s)"), [KILN__OP_RSQRT] = LIBM("rsqrt"),
     [KILN__OP_CBRT] = LIBM("cbrt"), [KILN__OP_SIN] = ALL("kiln_sin(%s)"), [KILN__OP_COS] = ALL("kiln_cos(%s)"),
     [KILN__OP_TAN] = LIBM("tan"), [KILN__OP_ASIN] = LIBM("asin"), [KILN__OP_ACOS] = LIBM("acos"),
     [KILN__OP_ATAN] = LIBM("atan"), [KILN__OP_SINH] = LIBM("sinh"), [KILN__OP_COSH] = LIBM("cosh"),
@@ -252,7 +252,8 @@ static const char *spell_division(const kiln__emitter *e, uint32_t i) {
     if (!e->element[i] || inst->type != KILN__F32) return NULL;
     if (e->element[divisor] && !e->divides[divisor]) return NULL;
     const bool part = kiln__is_softmax_sum(e->ir, divisor) && e->ir->insts[divisor].args[0] == inst->args[0];
-    return kiln__spell(e, "%s.%s(%s)", spell_quotient(e, divisor), part ? "part" : "divide",
+    const char *exactly = part ? "part" : "divide";
+    return kiln__spell(e, "%s.%s(%s)", spell_quotient(e, divisor), e->hidden[i] ? "rough" : exactly,
                        kiln__spell_value(e, inst->args[0]));
 }
 

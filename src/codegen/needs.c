@@ -32,8 +32,17 @@ static bool has_elements(const kiln__emitter *e, const kiln__inst *inst) {
     return any;
 }
 
+static void find_hidden(kiln__emitter *e) {
+    memset(e->hidden, true, e->ir->count * sizeof *e->hidden);
+    for (int o = 0; o < e->problem->output_count; o++)
+        e->hidden[e->ir->outputs[o]] &= kiln__hides_last_bits(e->problem->operands[e->inputs + o].type);
+    for (uint32_t i = e->ir->count; i-- > 0;)
+        for (int a = 0; a < e->ir->insts[i].arg_count; a++) e->hidden[e->ir->insts[i].args[a]] &= e->hidden[i];
+}
+
 void kiln__classify(kiln__emitter *e) {
     const kiln__ir *ir = e->ir;
+    find_hidden(e);
     memset(e->divides, 0, ir->count * sizeof *e->divides);
     for (uint32_t i = 0; i < ir->count; i++) {
         const kiln__inst *inst = &ir->insts[i];
@@ -141,7 +150,7 @@ void kiln__need_outputs(kiln__emitter *e) {
     for (int i = 0; i < e->column_outputs.count; i++) {
         const uint32_t value = e->ir->outputs[e->column_outputs.at[i] - e->inputs];
         need(e, value);
-        e->exact[value] = !e->narrow;
+        e->exact[value] |= !kiln__hides_last_bits(e->problem->operands[e->column_outputs.at[i]].type);
     }
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];

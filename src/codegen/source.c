@@ -358,7 +358,7 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         if (ir->combines[c].count > count) count = ir->combines[c].count;
     kiln__text text = {0}, scratch = {0};
     kiln__arena arena = {0};
-    bool *flags = kiln__arena_alloc(&arena, 8 * count, sizeof *flags);
+    bool *flags = kiln__arena_alloc(&arena, 9 * count, sizeof *flags);
     unsigned char *first = kiln__arena_alloc(&arena, count + 1, sizeof *first);
     uint32_t *numbers = kiln__arena_alloc(&arena, ir->count + 1, sizeof *numbers);
     kiln__inst_list *reductions = kiln__arena_alloc(&arena, ir->phase_count + 1, sizeof *reductions);
@@ -377,6 +377,7 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         e.folded = flags + 4 * count;
         e.centre = flags + 5 * count;
         e.sines = flags + 7 * count;
+        e.hidden = flags + 8 * count;
         e.reductions = reductions;
         e.scans = scans;
         e.kept = (kiln__kept){flags + 6 * count, first, 0};

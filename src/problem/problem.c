@@ -486,11 +486,13 @@ const kiln__operand *kiln__position(const kiln__problem *problem, int axis) {
     return &problem->operands[problem->input_count + problem->output_count + i];
 }
 
+bool kiln__hides_last_bits(kiln_type type) {
+    return type == KILN_E2M1 || type == KILN_E4M3 || type == KILN_E5M2 || type == KILN_F16 || type == KILN_BF16;
+}
+
 bool kiln__outputs_are_narrow(const kiln__problem *problem) {
-    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++) {
-        const kiln_type type = problem->operands[o].type;
-        if (type != KILN_E2M1 && type != KILN_E4M3 && type != KILN_E5M2 && type != KILN_F16 && type != KILN_BF16)
-            return false;
-    }
-    return true;
+    bool narrow = true;
+    for (int o = 0; o < problem->output_count; o++)
+        narrow &= kiln__hides_last_bits(problem->operands[problem->input_count + o].type);
+    return narrow;
 }

@@ -88,8 +88,9 @@ static inline bool kiln__is_read_later(const kiln__operand *operand) { return op
 /* The position of an axis, or of KILN__LINEAR_INDEX, which the program asks for. */
 const kiln__operand *kiln__position(const kiln__problem *problem, int axis);
 
-/* Whether every output's type is so narrow that it hides the last bits of a float: f16, bf16, or a float of 8 bits
- * or 4. */
+/* Whether a type is so narrow that it hides the last bits of a float: f16, bf16, or a float of 8 bits or 4. Whether
+ * every output's is. */
+bool kiln__hides_last_bits(kiln_type type);
 bool kiln__outputs_are_narrow(const kiln__problem *problem);
 
 /* Data pointers are read for their alignment alone (NULL: 16 bytes). KILN_E_SHAPE for outputs that do not fit or a max

@@ -167,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(32 * KILN_TOTAL_WARPS) kiln_kernel1
     const kiln_i64 col = kiln_block() * 32 + threadIdx.x % 32;
     const float v11 = kiln_total<kiln_total11>(args, col);
     const float v12 = kiln_total<kiln_total12>(args, col);
-    const float v13 = sqrtf(v12);
+    const float v13 = kiln_sqrt(v12);
     const float v14 = row.args.scalar_k;
     const float v15 = v13 * v14;
     if (threadIdx.x >= 32) return;

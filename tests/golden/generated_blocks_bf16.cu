@@ -179,7 +179,7 @@ struct kiln_finish {
             const float v9 = v0 * row.v8;
             const float v10 = v9 * v1;
             const float v11 = fabsf(v10);
-            const float v15 = d14.divide(v10);
+            const float v15 = d14.rough(v10);
             y0[j] = v15;
         }
         kiln_vector<kiln_e4m3, KILN_VECTOR_WIDTH> out_y;

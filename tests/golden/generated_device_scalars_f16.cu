@@ -133,7 +133,7 @@ struct kiln_finish {
             const float v0 = kiln_widen(staged.in_x.get(j));
             const float v2 = v0 * row.v1;
             const float v5 = row.c3.exp(v2);
-            const float v7 = row.d6.part(v5);
+            const float v7 = row.d6.rough(v5);
             const float v10 = v7 + row.v9;
             y0[j] = v10;
         }

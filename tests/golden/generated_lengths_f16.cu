@@ -202,8 +202,8 @@ struct kiln_finish {
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v1 = kiln_widen(staged.in_x.get(j));
             const float v3 = v1 - row.v2;
-            const float v4 = kiln_exp(v3);
-            const float v6 = row.d5.part(v4);
+            const float v4 = kiln_exp_beside_one(v3);
+            const float v6 = row.d5.rough(v4);
             const float v7 = kiln_widen(in_w.get(j));
             const float v8 = v6 * v7;
             y0[j] = v8;

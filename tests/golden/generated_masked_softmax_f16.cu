@@ -143,7 +143,7 @@ struct kiln_finish {
             const float v3 = kiln_widen(staged.in_mask.get(j));
             const float v4 = v2 + v3;
             const float v7 = row.c5.exp(v4);
-            const float v9 = row.d8.part(v7);
+            const float v9 = row.d8.rough(v7);
             y0[j] = v9;
         }
         kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;

@@ -217,8 +217,8 @@ struct kiln_finish {
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
             const float v2 = v0 - row.v1;
-            const float v3 = kiln_exp(v2);
-            const float v5 = row.d4.part(v3);
+            const float v3 = kiln_exp_beside_one(v2);
+            const float v5 = row.d4.rough(v3);
             const float v7 = v5 * row.v6;
             y0[j] = v7;
         }

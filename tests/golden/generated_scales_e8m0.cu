@@ -90,7 +90,7 @@ struct kiln_finish {
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
-            const float v6 = row.d5.divide(v0);
+            const float v6 = row.d5.rough(v0);
             y1[j] = v6;
         }
         kiln_vector<kiln_e4m3, KILN_VECTOR_WIDTH> out_y;

@@ -96,7 +96,7 @@ struct kiln_finish {
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
             const float v2 = v0 - row.v1;
-            const float v3 = kiln_exp(v2);
+            const float v3 = kiln_exp_beside_one(v2);
             y1[j] = v3;
         }
         kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;

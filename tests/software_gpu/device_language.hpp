@@ -406,6 +406,7 @@ KILN_SOFTWARE_PAIRS(kiln_bf16_pair_maximum, kiln_maximum, kiln_software_bf16, ki
 KILN_SOFTWARE_PAIRS(kiln_bf16_pair_minimum, kiln_minimum, kiln_software_bf16, kiln_f32_to_bf16)
 __forceinline__ float kiln_fast_reciprocal(float x) { return 1.0f / x; }
 __forceinline__ float kiln_fast_ratio(float a, float b) { return a / b; }
+__forceinline__ float kiln_fast_sqrt(float x) { return sqrtf(x); }
 __forceinline__ float kiln_fast_exp2_flush(float x) {
     const float y = exp2f(x);
     return y < 0x1p-126f ? 0.0f : y;
