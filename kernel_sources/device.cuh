@@ -62,6 +62,17 @@ KILN_DEVICE kiln_u32 kiln_f32_pair_to_bf16(float a, float b) {
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(b), "f"(a));
     return w;
 }
+/* Two integers of 8 bits in a half word, a in its low half: to nearest even, saturating, NaN gives 0. */
+KILN_DEVICE unsigned short kiln_f32_pair_to_i8(float a, float b) {
+    kiln_u32 w;
+    asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, 0;" : "=r"(w) : "r"(__float2int_rn(b)), "r"(__float2int_rn(a)));
+    return (unsigned short)w;
+}
+KILN_DEVICE unsigned short kiln_f32_pair_to_u8(float a, float b) {
+    kiln_u32 w;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(w) : "r"(__float2int_rn(b)), "r"(__float2int_rn(a)));
+    return (unsigned short)w;
+}
 
 #if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && KILN_COMPILER >= 1201) /* NVRTC 12.0 lacks it for sm_89 */
 #define KILN_HAS_FP8

@@ -27,14 +27,8 @@ template <int M, int BIAS> KILN_DEVICE unsigned char kiln_fp8_code(float f, floa
 KILN_DEVICE unsigned char kiln_e4m3_code(float f) { return (unsigned char)kiln_f32_pair_to_e4m3(f, 0.0f); }
 KILN_DEVICE unsigned char kiln_e5m2_code(float f) { return (unsigned char)kiln_f32_pair_to_e5m2(f, 0.0f); }
 KILN_DEVICE float kiln_widen(kiln_e4m3 v) { return kiln_f16_to_f32((unsigned short)kiln_e4m3_pair_to_f16(v.bits)); }
-KILN_DEVICE unsigned short kiln_fp8_pair(kiln_e4m3, float a, float b) { return kiln_f32_pair_to_e4m3(a, b); }
-KILN_DEVICE unsigned short kiln_fp8_pair(kiln_e5m2, float a, float b) { return kiln_f32_pair_to_e5m2(a, b); }
-template <class T, int N> KILN_DEVICE void kiln_narrow_pairs(const float (&values)[N], kiln_vector<T, N> &vector) {
-    if (N == 1) vector.at[0].bits = (unsigned char)kiln_fp8_pair(T(), values[0], 0.0f);
-#pragma unroll
-    for (int j = 0; j + 1 < N; j += 2)
-        reinterpret_cast<unsigned short *>(vector.at)[j / 2] = kiln_fp8_pair(T(), values[j], values[j + 1]);
-}
+KILN_DEVICE unsigned short kiln_byte_pair(kiln_e4m3, float a, float b) { return kiln_f32_pair_to_e4m3(a, b); }
+KILN_DEVICE unsigned short kiln_byte_pair(kiln_e5m2, float a, float b) { return kiln_f32_pair_to_e5m2(a, b); }
 template <int N>
 KILN_DEVICE void kiln_narrow_vector(const float (&values)[N], kiln_vector<kiln_e4m3, N, false> &vector) {
     kiln_narrow_pairs(values, vector);

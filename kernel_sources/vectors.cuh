@@ -93,6 +93,8 @@ template <class V> KILN_DEVICE void kiln_narrow(V v, signed char &out) {
 template <class V> KILN_DEVICE void kiln_narrow(V v, unsigned char &out) {
     out = (unsigned char)kiln_clamp_i32(kiln_nearest_i32(v), 0, 255);
 }
+KILN_DEVICE void kiln_narrow(float f, signed char &out) { out = (signed char)kiln_f32_pair_to_i8(f, 0.0f); }
+KILN_DEVICE void kiln_narrow(float f, unsigned char &out) { out = (unsigned char)kiln_f32_pair_to_u8(f, 0.0f); }
 KILN_DEVICE void kiln_narrow(float f, kiln_i64 &out) { out = f == f ? __float2ll_rn(f) : 0; }
 KILN_DEVICE void kiln_narrow(double d, kiln_i64 &out) { out = d == d ? __double2ll_rn(d) : 0; }
 KILN_DEVICE void kiln_narrow(int i, kiln_i64 &out) { out = i; }
@@ -116,11 +118,29 @@ template <> KILN_MEMBER kiln_u32 kiln_half_pair<kiln_bf16>::narrow(float a, floa
     return kiln_f32_pair_to_bf16(a, b);
 }
 
+/* Two bytes in a half word, likewise. */
+KILN_DEVICE unsigned short kiln_byte_pair(signed char, float a, float b) { return kiln_f32_pair_to_i8(a, b); }
+KILN_DEVICE unsigned short kiln_byte_pair(unsigned char, float a, float b) { return kiln_f32_pair_to_u8(a, b); }
+template <class T, int N> KILN_DEVICE void kiln_narrow_pairs(const float (&values)[N], kiln_vector<T, N> &vector) {
+    if (N == 1) *reinterpret_cast<unsigned char *>(vector.at) = (unsigned char)kiln_byte_pair(T(), values[0], 0.0f);
+#pragma unroll
+    for (int j = 0; j + 1 < N; j += 2)
+        reinterpret_cast<unsigned short *>(vector.at)[j / 2] = kiln_byte_pair(T(), values[j], values[j + 1]);
+}
+
 /* Computed values to a vector of a storage type. */
 template <class V, class T, int N>
 KILN_DEVICE void kiln_narrow_vector(const V (&values)[N], kiln_vector<T, N, false> &vector) {
 #pragma unroll
     for (int j = 0; j < N; ++j) kiln_narrow(values[j], vector.at[j]);
+}
+template <int N>
+KILN_DEVICE void kiln_narrow_vector(const float (&values)[N], kiln_vector<signed char, N, false> &vector) {
+    kiln_narrow_pairs(values, vector);
+}
+template <int N>
+KILN_DEVICE void kiln_narrow_vector(const float (&values)[N], kiln_vector<unsigned char, N, false> &vector) {
+    kiln_narrow_pairs(values, vector);
 }
 template <class V, class T, int N>
 KILN_DEVICE void kiln_narrow_vector(const V (&values)[N], kiln_vector<T, N, true> &vector) {

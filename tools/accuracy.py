@@ -46,8 +46,9 @@ holds every number in it.
 - If every output is f16, bf16 or fp8, exponentials are only as accurate as those types can show, and results of `sigmoid`,
   `silu`, `gelu_tanh`, `mish` and their gradients below 1e-36 may be 0: they do not count here.
 - Where a result passes through 0 its error is that of its parts: of functions with a `*` results below 1/16 do not count.
-- `+ - * sqrt abs floor ceil trunc round`, comparisons and conversions are exact or rounded correctly in every type, and so is
-  `/`.
+- `+ - * abs floor ceil trunc round`, comparisons and conversions are exact or rounded correctly in every type, and so are
+  `sqrt` and `/`, but for what only outputs of f16, bf16 or fp8 are made of: there they are within 2 units of an f32 before
+  the output is rounded.
 
 | function | f32 | f64 | f16 | bf16 | CPU |
 |---|---|---|---|---|---|

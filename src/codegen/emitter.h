@@ -169,6 +169,8 @@ void kiln__fold_exponentials(kiln__emitter *e);
 const char *kiln__find_vector_reduction(const kiln__emitter *e, uint32_t reduction, bool masked);
 /* Finds what the loop of a phase needs, and what that of the outputs does. */
 void kiln__need_phase(kiln__emitter *e, uint32_t phase);
+/* The value that is stored for an output. */
+uint32_t kiln__stored_value(const kiln__emitter *e, int o);
 void kiln__need_outputs(kiln__emitter *e);
 /* The same of what one reduction of blocks takes. */
 void kiln__need_block(kiln__emitter *e, uint32_t inst);

@@ -144,11 +144,20 @@ void kiln__need_phase(kiln__emitter *e, uint32_t phase) {
     note_scans(e);
 }
 
+/* Storing floats as integers rounds them, so that rounding them first changes nothing. */
+uint32_t kiln__stored_value(const kiln__emitter *e, int o) {
+    const uint32_t value = e->ir->outputs[o - e->inputs];
+    const kiln__inst *inst = &e->ir->insts[value];
+    const bool rounds = inst->op == KILN__OP_ROUND && kiln__ctype_is_float(inst->type) &&
+                        !kiln__type_is_float(e->problem->operands[o].type) && e->problem->operands[o].type != KILN_BOOL;
+    return rounds ? inst->args[0] : value;
+}
+
 void kiln__need_outputs(kiln__emitter *e) {
     need_nothing(e);
     e->pass = e->ir->phase_count;
     for (int i = 0; i < e->column_outputs.count; i++) {
-        const uint32_t value = e->ir->outputs[e->column_outputs.at[i] - e->inputs];
+        const uint32_t value = kiln__stored_value(e, e->column_outputs.at[i]);
         need(e, value);
         e->exact[value] |= !kiln__hides_last_bits(e->problem->operands[e->column_outputs.at[i]].type);
     }

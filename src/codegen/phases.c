@@ -273,7 +273,7 @@ static bool stores_elements(const kiln__emitter *e, int o) {
 }
 
 static const char *spell_output(const kiln__emitter *e, int o) {
-    return kiln__spell_value(e, e->ir->outputs[o - e->inputs]);
+    return kiln__spell_value(e, kiln__stored_value(e, o));
 }
 
 /* Of rows that go where an index says those that there are. */
@@ -330,10 +330,8 @@ bool kiln__emit_finish(kiln__emitter *e) {
         if (stores_vectors(e, list->at[i])) kiln__emit_computed(e, list->at[i]);
     kiln__emit_elements(e);
     for (int i = 0; i < list->count; i++) {
-        const int y = list->at[i] - e->inputs;
         if (!stores_vectors(e, list->at[i])) continue;
-        kiln__write(e, "            %s[j] = %s;\n", kiln__spell_computed(e, list->at[i]),
-                    kiln__spell_value(e, e->ir->outputs[y]));
+        kiln__write(e, "            %s[j] = %s;\n", kiln__spell_computed(e, list->at[i]), spell_output(e, list->at[i]));
     }
     emit_single_elements(e);
     emit_additions(e);
@@ -345,7 +343,7 @@ bool kiln__emit_finish(kiln__emitter *e) {
         if (stores_elements(e, list->at[i])) continue;
         if (puts) kiln__write(e, "        if (row.writes_%s) {\n", e->name[list->at[i]]);
         if (kiln__is_whole_run(e, run))
-            kiln__emit_put_block(e, list->at[i], kiln__spell_value(e, e->ir->outputs[y]));
+            kiln__emit_put_block(e, list->at[i], spell_output(e, list->at[i]));
         else if (stores_vectors(e, list->at[i]))
             kiln__emit_put(e, list->at[i]);
         if (puts) kiln__write(e, "        }\n");

@@ -311,6 +311,16 @@ __forceinline__ unsigned kiln_f32_pair_to_f16(float a, float b) {
 __forceinline__ unsigned kiln_f32_pair_to_bf16(float a, float b) {
     return kiln_f32_to_bf16(a) | (unsigned)kiln_f32_to_bf16(b) << 16;
 }
+KILN_SOFTWARE unsigned kiln_software_byte(float f, int low, int high) {
+    const int i = __float2int_rn(f);
+    return (unsigned)(i < low ? low : i > high ? high : i) & 255;
+}
+__forceinline__ unsigned short kiln_f32_pair_to_i8(float a, float b) {
+    return (unsigned short)(kiln_software_byte(a, -128, 127) | kiln_software_byte(b, -128, 127) << 8);
+}
+__forceinline__ unsigned short kiln_f32_pair_to_u8(float a, float b) {
+    return (unsigned short)(kiln_software_byte(a, 0, 255) | kiln_software_byte(b, 0, 255) << 8);
+}
 
 #if __CUDA_ARCH__ >= 890
 #define KILN_HAS_FP8
