@@ -25,6 +25,12 @@ struct kiln_quotient {
     KILN_MEMBER float rough(float x) const { return x * reciprocal * scale; }
 };
 
+/* The same by a constant from 2^-100 to 2^100, 1 over which is rounded to the reciprocal. */
+KILN_DEVICE float kiln_divide_by(float x, float divisor, float reciprocal) {
+    const float q = x * reciprocal, better = fmaf(fmaf(-q, divisor, x), reciprocal, q);
+    return fabsf(better) > 0.0f ? better : q;
+}
+
 /* The same where the divisor is a sum of exponentials of which the largest is 1. part: of one of them. */
 struct kiln_softmax_sum {
     float sum, reciprocal;

@@ -245,6 +245,19 @@ static const char *spell_product(const kiln__emitter *e, uint32_t i) {
     return NULL;
 }
 
+/* By a constant; NULL: by none, or by one that is very large or small. A power of two's product is exact. */
+static const char *spell_division_by_constant(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i], *constant = &e->ir->insts[inst->args[1]];
+    const bool counts = constant->op == KILN__OP_COUNT && !e->problem->any_shape;
+    if (inst->type != KILN__F32 || (constant->op != KILN__OP_FLOAT && !counts)) return NULL;
+    const float divisor = (float)(counts ? (double)e->problem->cols : constant->u.f64), reciprocal = 1.0F / divisor;
+    int exponent;
+    if (!(fabsf(divisor) >= 0x1p-100F && fabsf(divisor) <= 0x1p100F)) return NULL;
+    const char *x = kiln__spell_value(e, inst->args[0]), *by = spell_float(e, KILN__F32, reciprocal);
+    if (e->hidden[i] || fabs(frexp(divisor, &exponent)) == 0.5) return kiln__spell(e, "%s * %s", x, by);
+    return kiln__spell(e, "kiln_divide_by(%s, %s, %s)", x, spell_float(e, KILN__F32, divisor), by);
+}
+
 /* An element by a row's value, which is prepared; NULL: any other. */
 static const char *spell_division(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
@@ -314,7 +327,10 @@ static const char *spell_special(const kiln__emitter *e, uint32_t i) {
     switch ((int)inst->op) {
     case KILN__OP_EXP: return spell_exp(e, i);
     case KILN__OP_MUL: return spell_product(e, i);
-    case KILN__OP_DIV: return spell_division(e, i);
+    case KILN__OP_DIV: {
+        const char *by_constant = spell_division_by_constant(e, i);
+        return by_constant ? by_constant : spell_division(e, i);
+    }
     case KILN__OP_CAST: return spell_short_index(e, i);
     case KILN__OP_ROUND_TO:
         return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage),

@@ -13,13 +13,13 @@ bool kiln__phase_counts(const kiln__emitter *e, uint32_t phase) {
     return false;
 }
 
-/* The centre, from partial results: "from.r4 / from.count". */
+/* The centre, from partial results: "kiln_near_mean(from.r4, from.count)". */
 static const char *spell_centre(const kiln__emitter *e, const kiln__online *online, const char *state,
                                 const char *counter) {
     const char *first = kiln__spell(e, "%s.r%u", state, online->first);
     if (online->kind != KILN__ONLINE_EXP)
-        return kiln__spell(e, e->schedule->passes.branching_means ? "%s / %s.count" : "kiln_ratio(%s, %s.count)", first,
-                           counter);
+        return kiln__spell(e, e->schedule->passes.branching_means ? "%s / %s.count" : "kiln_near_mean(%s, %s.count)",
+                           first, counter);
     return online->centre == online->first ? first : kiln__spell(e, "isfinite(%s) ? %s : 0", first, first);
 }
 

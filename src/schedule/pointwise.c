@@ -63,6 +63,15 @@ static void set_transpose_access(const kiln__problem *problem, int o, kiln__sche
     if (transposed) shift(kiln__shifted_width(operand, steps), access);
 }
 
+#define LEAST_THREADS 64
+
+/* Whether at least an eighth of a small block's threads have something to do: not of a few channels by a few columns.
+ */
+static bool fills_blocks(const kiln__problem *problem, const kiln__schedule *s) {
+    const int64_t lines = (int64_t)(LEAST_THREADS / kiln__least(s->team.threads_per_row, LEAST_THREADS)) * s->steps;
+    return lines / 8 < problem->outer[s->transpose.dim];
+}
+
 /* A thread loads the vectors of a tile in the direction in which each input has them, and transposes those of the
  * others in its registers. */
 static bool choose_transpose(const kiln__problem *problem, const kiln__pins *point, kiln__schedule *s) {
@@ -77,7 +86,7 @@ static bool choose_transpose(const kiln__problem *problem, const kiln__pins *poi
     set_transpose_tile(problem, point, s);
     set_transpose_threads(problem, point, s);
     for (int o = 0; o < problem->input_count + problem->output_count; o++) set_transpose_access(problem, o, s);
-    return true;
+    return fills_blocks(problem, s);
 }
 
 /* A flat operand that whole vectors cannot move: the places of a vector's elements follow from two, rather than each

@@ -86,7 +86,7 @@ struct kiln_phase0 {
 KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 {
     row.v2 = reduced.r2;
-    row.v4 = kiln_ratio(row.v2, 1000.0f);
+    row.v4 = kiln_divide_by(row.v2, 1000.0f, 0.00100000005f);
     row.v7 = row.v4 + 9.99999997e-07f;
     row.v8 = rsqrtf(row.v7);
 }

@@ -51,15 +51,15 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_load<2>(in_x, row.in_x + col);
-        kiln_load<2>(in_w, row.in_w + col);
+        kiln_load<1>(in_x, row.in_x + col);
+        kiln_load<1>(in_w, row.in_w + col);
     }
 };
 
 [kernel_sources/staging_registers.cuh]
 
 #define KILN_BLOCK_VALUES 0
-#define KILN_BLOCK_STRIDE 617
+#define KILN_BLOCK_STRIDE 1235
 #define KILN_BLOCK_AXIS 1234
 #define KILN_BLOCK_AXES 1
 [kernel_sources/block_slots.cuh]
@@ -173,7 +173,7 @@ struct kiln_phase0 {
 KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 {
     row.v3 = reduced.r3;
-    row.v5 = kiln_ratio(row.v3, 1234.0f);
+    row.v5 = kiln_divide_by(row.v3, 1234.0f, 0.00081037276f);
     row.v7 = row.v5 + 9.99999997e-07f;
     row.v8 = rsqrtf(row.v7);
 }
@@ -223,6 +223,7 @@ struct kiln_finish {
         const float v11 = kiln_slot<kiln_block11>(col);
         const float v12 = (float)kiln_columns_of_block<100>(col);
         const float v13 = kiln_ratio(v11, v12);
+        const kiln_i64 v15 = kiln_slot<kiln_block15>(col);
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
@@ -230,13 +231,12 @@ struct kiln_finish {
             const float v9 = v0 * row.v8;
             const float v10 = v9 * v1;
             const float v14 = v10 - v13;
-            const kiln_i64 v15 = kiln_slot<kiln_block15>(col + j);
             y0[j] = v14;
-            if (span.has(j) && (col + j) % 7 == 0) kiln_narrow(v15, *(row.out_i + kiln_offset_out_i(row.args, (col + j))));
         }
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_store<2>(out_y, row.out_y + col);
+        kiln_store<1>(out_y, row.out_y + col);
+        if (col % 7 == 0) kiln_narrow(v15, *(row.out_i + kiln_offset_out_i(row.args, col)));
     }
 };
 

@@ -97,7 +97,7 @@ struct kiln_phase0 {
 KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 {
     row.v3 = reduced.r3;
-    row.v5 = kiln_ratio(row.v3, 1024.0f);
+    row.v5 = row.v3 * 0.0009765625f;
     row.v7 = row.v5 + 9.99999997e-07f;
     row.v8 = rsqrtf(row.v7);
 }
@@ -123,7 +123,7 @@ struct kiln_phase1 {
             block12.r = kiln_maximum(block12.r, v11);
         }
         const float v12 = kiln_reduce_block<16>(block12).r;
-        const float v14 = kiln_quotient(448.0f).divide(v12);
+        const float v14 = kiln_divide_by(v12, 448.0f, 0.00223214296f);
         const kiln_quotient d14(v14);
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
@@ -170,7 +170,7 @@ struct kiln_finish {
             block12.r = kiln_maximum(block12.r, v11);
         }
         const float v12 = kiln_reduce_block<16>(block12).r;
-        const float v14 = kiln_quotient(448.0f).divide(v12);
+        const float v14 = kiln_divide_by(v12, 448.0f, 0.00223214296f);
         const kiln_quotient d14(v14);
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {

@@ -44,9 +44,9 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_b;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_load<4>(in_x, row.in_x + col);
-        kiln_load<4>(in_w, row.in_w + col);
-        kiln_load<4>(in_b, row.in_b + col);
+        kiln_load<8>(in_x, row.in_x + col);
+        kiln_load<8>(in_w, row.in_w + col);
+        kiln_load<8>(in_b, row.in_b + col);
     }
 };
 
@@ -85,7 +85,7 @@ struct kiln_phase0 {
 KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 {
     row.v3 = reduced.r3;
-    row.v5 = kiln_ratio(row.v3, 4096.0f);
+    row.v5 = row.v3 * 0.000244140625f;
 }
 
 /* Phase 1: the reductions combined together, in one exchange. */
@@ -123,7 +123,7 @@ struct kiln_phase1 {
 KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 {
     row.v8 = reduced.r8;
-    row.v9 = kiln_ratio(row.v8, 4096.0f);
+    row.v9 = row.v8 * 0.000244140625f;
     row.v11 = row.v9 + 9.99999975e-06f;
     row.v12 = rsqrtf(row.v11);
 }
@@ -146,7 +146,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_store<4>(out_y, row.out_y + col);
+        kiln_store<8>(out_y, row.out_y + col);
     }
 };
 

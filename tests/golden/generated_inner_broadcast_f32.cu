@@ -44,7 +44,7 @@ struct kiln_staged {
     KILN_MEMBER void recall(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_tile_recall(in_x, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
-        kiln_tile_recall(in_w, reinterpret_cast<float *>(kiln_shared + 12288) + col, span);
+        kiln_tile_recall(in_w, reinterpret_cast<float *>(kiln_shared + 6144) + col, span);
     }
     static KILN_EXCHANGE void fill(const kiln_arguments &args, kiln_i64 first, int rows)
     {
@@ -53,7 +53,7 @@ struct kiln_staged {
             kiln_row row(args, first + i / KILN_COLS);
             const kiln_index col = i % KILN_COLS;
             kiln_begin(row);
-            reinterpret_cast<float *>(kiln_shared + 12288)[i] = *(row.in_w + kiln_offset_in_w(row.args, col));
+            reinterpret_cast<float *>(kiln_shared + 6144)[i] = *(row.in_w + kiln_offset_in_w(row.args, col));
         }
     }
     static KILN_EXCHANGE void drain(const kiln_arguments &args, kiln_i64 first, int rows)

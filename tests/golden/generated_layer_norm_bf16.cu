@@ -107,7 +107,7 @@ struct kiln_phase0 {
 KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 {
     row.v3 = reduced.r3;
-    row.v5 = kiln_ratio(row.v3, 4096.0f);
+    row.v5 = row.v3 * 0.000244140625f;
 }
 
 /* Phase 1: the reductions combined together, in one exchange. */
@@ -147,7 +147,7 @@ struct kiln_phase1 {
 KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 {
     row.v8 = reduced.r8;
-    row.v9 = kiln_ratio(row.v8, 4096.0f);
+    row.v9 = row.v8 * 0.000244140625f;
     row.v11 = row.v9 + 9.99999975e-06f;
     row.v12 = rsqrtf(row.v11);
 }
@@ -155,16 +155,16 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 /* Phases 0 and 1 in one pass and one exchange. */
 KILN_DEVICE void kiln_partial(kiln_row &row, const kiln_phase0 &reduced)
 {
-    row.v5 = kiln_ratio(reduced.r3, reduced.count);
+    row.v5 = kiln_near_mean(reduced.r3, reduced.count);
 }
 KILN_DEVICE kiln_phase1 kiln_correct(kiln_phase1 part, const kiln_phase0 &from, const kiln_phase0 &to)
 {
-    part.r8 = kiln_move_square(part.r8, from.count, kiln_ratio(from.r3, from.count), kiln_ratio(to.r3, to.count));
+    part.r8 = kiln_move_square(part.r8, from.count, kiln_near_mean(from.r3, from.count), kiln_near_mean(to.r3, to.count));
     return part;
 }
 KILN_DEVICE void kiln_settle(const kiln_row &row, kiln_phase1 &part, const kiln_phase0 &all)
 {
-    part.r8 = kiln_settle_square(part.r8, all.count, row.v5, kiln_ratio(all.r3, all.count));
+    part.r8 = kiln_settle_square(part.r8, all.count, row.v5, kiln_near_mean(all.r3, all.count));
 }
 [kernel_sources/online.cuh]
 typedef kiln_together<kiln_phase0, kiln_phase1> kiln_online;

@@ -21,7 +21,7 @@ struct kiln_row {
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
-[kernel_sources/group_block.cuh]
+[kernel_sources/group_lanes.cuh]
 [kernel_sources/layout_inner.cuh]
 
 KILN_DEVICE void kiln_begin(kiln_row &row)
@@ -77,7 +77,7 @@ struct kiln_phase0 {
 KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 {
     row.v2 = reduced.r2;
-    row.v4 = kiln_ratio(row.v2, 448.0f);
+    row.v4 = kiln_divide_by(row.v2, 448.0f, 0.00223214296f);
     row.v5 = kiln_round_to<kiln_e8m0>(row.v4);
     row.d5 = kiln_quotient(row.v5);
 }

@@ -4,6 +4,7 @@ struct kiln_arguments {
     const double *in_x;
     double *out_s;
     kiln_i64 rows;
+    unsigned char *workspace;
 };
 
 /* One row: where it lies in each tensor, and the values it has one of. */
@@ -19,8 +20,7 @@ struct kiln_row {
     KILN_MEMBER kiln_row(const kiln_arguments &a, kiln_i64 i) : args(a), index(i) {}
 };
 
-[kernel_sources/cluster.cuh]
-[kernel_sources/group_cluster.cuh]
+[kernel_sources/group_block.cuh]
 [kernel_sources/layout_inner.cuh]
 
 KILN_DEVICE void kiln_begin(kiln_row &row)
@@ -41,7 +41,8 @@ struct kiln_staged {
     }
 };
 
-[kernel_sources/staging_registers.cuh]
+[kernel_sources/stream.cuh]
+[kernel_sources/staging_none.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -102,18 +103,31 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
     kiln_narrow((double)row.v3, *row.out_s);
 }
 
+[kernel_sources/split_end.cuh]
+[kernel_sources/split.cuh]
 
-extern "C" __global__ void __cluster_dims__(KILN_BLOCKS_PER_ROW, 1, 1) __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
+extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
     kiln_row row(args, kiln_row_index());
     if (row.index >= args.rows) return;
     kiln_begin(row);
     kiln_staging staging;
     staging.fill(row);
-    kiln_group_begin();
     kiln_phase0 phase0;
     phase0.clear();
     staging.each_vector(row, phase0);
-    kiln_after0(row, kiln_all_reduce(phase0));
-    if (kiln_rank() == 0) kiln_finish_row(row);
+    const kiln_phase0 partial = kiln_all_reduce(phase0);
+    if (kiln_rank() == 0) kiln_publish(row, partial);
+}
+
+extern "C" __global__ void __launch_bounds__(KILN_FINAL_BLOCK_THREADS) kiln_kernel1(const __grid_constant__ kiln_arguments args)
+{
+    kiln_launch_wait();
+    kiln_row row(args, kiln_final_index());
+    if (row.index >= args.rows) return;
+    kiln_begin(row);
+    kiln_staging staging;
+    staging.fill(row);
+    kiln_after0(row, kiln_gather_final<kiln_phase0>(row));
+    if (kiln_final_rank() == 0) kiln_finish_row(row);
 }

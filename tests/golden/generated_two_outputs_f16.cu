@@ -11,8 +11,7 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first vector before the row */
-    int tile; /* the row's first element in the tile */
+    int head; /* column of the first vector */
     const kiln_f16 *in_x;
     float *out_m;
     kiln_f16 *out_y;
@@ -29,28 +28,20 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 511;
     row.out_m = args.out_m + row.index * 1;
     row.out_y = args.out_y + row.index * 511;
-    row.shift = (int)(row.index * 1 & (KILN_VECTOR_WIDTH - 1));
+    row.head = (int)(row.index * -3 & (KILN_VECTOR_WIDTH - 1));
 }
 
-[kernel_sources/tile.cuh]
 /* One vector of columns of the inputs that stay with the row, as stored. */
-struct kiln_staged {
-    kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_x;
-    KILN_MEMBER void recall(const kiln_row &row, kiln_index col, const kiln_span &span)
+template <int N> struct kiln_staged_of {
+    kiln_vector<kiln_f16, N> in_x;
+    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_tile_recall(in_x, reinterpret_cast<kiln_f16 *>(kiln_shared + 0) + row.tile + col, span);
-    }
-    static KILN_EXCHANGE void fill(const kiln_arguments &args, kiln_i64 first, int rows)
-    {
-        kiln_tile_fill<8>(kiln_shared + 0, args.in_x + first * KILN_COLS, rows * KILN_COLS);
-    }
-    static KILN_EXCHANGE void drain(const kiln_arguments &args, kiln_i64 first, int rows)
-    {
-        kiln_tile_drain<8>(args.out_y + first * KILN_COLS, kiln_shared + 0, rows * KILN_COLS);
+        kiln_load<4>(in_x, row.in_x + col);
     }
 };
+typedef kiln_staged_of<KILN_VECTOR_WIDTH> kiln_staged;
 
-[kernel_sources/staging_tile.cuh]
+[kernel_sources/staging_peeled.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -60,13 +51,9 @@ struct kiln_phase0 {
     {
         r1 = (-kiln_infinity());
     }
-    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
+    template <int N> KILN_MEMBER void vector(const kiln_row &row, const kiln_staged_of<N> &staged, kiln_index col, const kiln_span &span)
     {
-#pragma unroll
-        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
-            const float v0 = kiln_widen(staged.in_x.get(j));
-            r1 = kiln_maximum(r1, (span.has(j) ? v0 : (-kiln_infinity())));
-        }
+        r1 = kiln_maximum(r1, kiln_vector_maximum(staged.in_x));
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
     {
@@ -89,19 +76,19 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 
 /* The outputs that have columns. */
 struct kiln_finish {
-    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
+    template <int N> KILN_MEMBER void vector(const kiln_row &row, const kiln_staged_of<N> &staged, kiln_index col, const kiln_span &span)
     {
-        float y1[KILN_VECTOR_WIDTH];
+        float y1[N];
 #pragma unroll
-        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+        for (int j = 0; j < N; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
             const float v2 = v0 - row.v1;
             const float v3 = kiln_exp_beside_one(v2);
             y1[j] = v3;
         }
-        kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;
+        kiln_vector<kiln_f16, N> out_y;
         kiln_narrow_vector(y1, out_y);
-        kiln_tile_keep(out_y, reinterpret_cast<kiln_f16 *>(kiln_shared + 0) + row.tile + col, span);
+        kiln_store<4>(out_y, row.out_y + col);
     }
 };
 
@@ -114,25 +101,17 @@ KILN_DEVICE void kiln_finish_row(const kiln_row &row)
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
-    const kiln_i64 first = kiln_block() * KILN_ROWS_PER_BLOCK;
-    if (first >= args.rows) return;
-    const int rows = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : KILN_ROWS_PER_BLOCK;
-    kiln_staged::fill(args, first, rows);
-    kiln_copy_wait();
-    kiln_block_barrier();
+    kiln_row row(args, kiln_row_index());
+    if (row.index >= args.rows) return;
+    kiln_begin(row);
     kiln_staging staging;
-    for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; r += KILN_THREADS / KILN_THREADS_PER_ROW) {
-        kiln_row row(args, first + r);
-        kiln_begin(row);
-        row.tile = r * KILN_COLS;
-        kiln_phase0 phase0;
-        phase0.clear();
-        staging.each_vector(row, phase0);
-        kiln_after0(row, kiln_all_reduce(phase0));
-        kiln_finish finish;
-        staging.each_vector(row, finish);
-        if (kiln_rank() == 0) kiln_finish_row(row);
-    }
-    kiln_block_barrier();
-    kiln_staged::drain(args, first, rows);
+    staging.fill(row);
+    kiln_phase0 phase0;
+    phase0.clear();
+    staging.each_vector(row, phase0);
+    kiln_after0(row, kiln_all_reduce(phase0));
+    staging.rematerialise();
+    kiln_finish finish;
+    staging.finish(row, finish);
+    if (kiln_rank() == 0) kiln_finish_row(row);
 }

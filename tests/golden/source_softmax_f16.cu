@@ -152,7 +152,7 @@ struct kiln_finish {
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
             const float v3 = row.c1.exp(v0);
-            const float v5 = row.d4.part(v3);
+            const float v5 = row.d4.rough(v3);
             y0[j] = v5;
         }
         kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;

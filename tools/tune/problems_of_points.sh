@@ -5,7 +5,7 @@
 #   tools/tune/problems_of_points.sh > problems.jsonl
 #
 # Lines of numbers that none has are {}. Those from 4000 to 5999 are drawn by no command any more: `gather --again` leaves their
-# points out.
+# points out. Those from 18000 on are kept, as programs.py draws others whenever a program is added.
 set -euo pipefail
 cd "$(dirname "$0")"
 written=0
@@ -66,3 +66,5 @@ draw 16600 --layouts row --anywhere 1 --megabytes 12 --count 40 --seed 28113116
 draw 16640 --layouts column --count 110 --seed 28113117
 draw 16750 --layouts column --anywhere 1 --count 60 --seed 28113118
 draw 17000 --layouts row point column odd tall block --count 130 --seed 2911291441
+begin 18000
+xz -dc points/programs.jsonl.xz # as tools/bench/programs.py and problems.py drew them, each program's in one place
