@@ -27,7 +27,7 @@ struct kiln_quotient {
 
 /* The same by a constant from 2^-100 to 2^100, 1 over which is rounded to the reciprocal. */
 KILN_DEVICE float kiln_divide_by(float x, float divisor, float reciprocal) {
-    const float q = x * reciprocal, better = fmaf(fmaf(-q, divisor, x), reciprocal, q);
+    const float q = __fmul_rn(x, reciprocal), better = fmaf(fmaf(-q, divisor, x), reciprocal, q);
     return fabsf(better) > 0.0f ? better : q;
 }
 

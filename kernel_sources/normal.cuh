@@ -6,7 +6,7 @@
 KILN_DEVICE float kiln_exp_half_square(float a) {
     const float square = a * a;
     if (KILN_FAST) return kiln_fast_exp2_flush(-0.72134752f * square);
-    const kiln_exp2_parts e(square, -0.72134752f, -9.629815e-9f, -0.72134752f * fmaf(a, a, -square));
+    const kiln_exp2_parts e(square, -0.72134752f, -9.629815e-9f, __fmul_rn(-0.72134752f, fmaf(a, a, -square)));
     return e.part * e.root * e.root;
 }
 /* factor P(X <= x). P(X <= -a) exp(a a / 2) is u = 1 / (1 + 0.3 a) times a polynomial in w = u - 1, an interpolation at
@@ -19,8 +19,8 @@ KILN_DEVICE float kiln_times_normcdf(float factor, float x) {
     if (KILN_FAST) {
         float p = fmaf(fmaf(0.035674788f, u, -0.157203138f), u, 0.206353605f);
         p = fmaf(fmaf(fmaf(p, u, -0.0536837317f), u, 0.128561676f), u, 0.0999134779f);
-        const float below = fmaf(fmaf(p, u, 0.120753959f), u, 0.119629301f) * u * e;
-        return factor * (x < 0.0f ? below : 1.0f - below);
+        const float below = fmaf(fmaf(p, u, 0.120753959f), u, 0.119629301f) * u;
+        return factor * (x < 0.0f ? below * e : fmaf(-below, e, 1.0f));
     }
     const float w = -0.3f * a * u;
     float p = fmaf(fmaf(fmaf(-0.020962732f, w, -0.074372782f), w, -0.0729235165f), w, 0.00874623326f);

@@ -10,8 +10,10 @@ KILN_DEVICE float kiln_move_centre(float sum, float from, float to) {
     if (from == to) return sum;
     return a.scale != b.scale || from == -kiln_infinity() ? 0.0f : sum * kiln_fast_exp2_flush(b.offset - a.offset);
 }
-/* The mean of what has been summed, but for its last bits: sums about it are corrected by where it is. */
-KILN_DEVICE float kiln_near_mean(float sum, float count) { return sum * kiln_fast_reciprocal(count); }
+/* The mean of what has been summed, but for its last bits: sums about it are corrected by where it is. The product is
+ * never part of another operation: of two such means' difference either could be, and bits would depend on the kernel.
+ */
+KILN_DEVICE float kiln_near_mean(float sum, float count) { return __fmul_rn(sum, kiln_fast_reciprocal(count)); }
 KILN_DEVICE double kiln_near_mean(double sum, double count) { return sum / count; }
 template <class V> KILN_DEVICE V kiln_move_distance(V sum, V n, V from, V to) {
     return n == V(0) ? sum : sum + n * (from - to);

@@ -34,7 +34,7 @@ struct kiln_staged {
     kiln_vector<float, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_load<4>(in_x, row.in_x + col);
+        kiln_load<2>(in_x, row.in_x + col);
     }
 };
 

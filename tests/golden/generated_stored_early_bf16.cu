@@ -55,7 +55,7 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch_rows<8>(in_x, row.in_x, kiln_offset_in_x(row.args, col), span);
+        kiln_fetch_rows<4>(in_x, row.in_x, kiln_offset_in_x(row.args, col), span);
     }
 };
 
@@ -140,7 +140,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put_rows<8>(out_y, row.out_y, kiln_offset_out_y(row.args, col), span);
+        kiln_put_rows<4>(out_y, row.out_y, kiln_offset_out_y(row.args, col), span);
     }
 };
 
