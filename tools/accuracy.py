@@ -44,7 +44,7 @@ holds every number in it.
   a few units at most in f32 and fewer in f64. Where Kiln computes with them, as in `sigmoid`, errors may be larger by as much.
 - In f64 and on the CPU results below 2^-1022 do not count.
 - If every output is f16, bf16 or fp8, exponentials are only as accurate as those types can show, and results of `sigmoid`,
-  `silu`, `gelu_tanh`, `mish` and their gradients below 1e-36 may be 0: they do not count here.
+  `silu`, `gelu`, `gelu_tanh`, `mish`, `normcdf`, `normpdf`, `erfc` and their gradients below 1e-36 may be 0: they do not count here.
 - Where a result passes through 0 its error is that of its parts: of functions with a `*` results below 1/16 do not count.
 - `+ - * abs floor ceil trunc round`, comparisons and conversions are exact or rounded correctly in every type, and so are
   `sqrt` and `/`, but for what only outputs of f16, bf16 or fp8 are made of: there they are within 2 units of an f32 before
