@@ -467,6 +467,48 @@ static void tensors_of_any_name_compile(void **state) {
     }
 }
 
+/* Whether whatever an entry's PTX takes the register for is a product that nothing else is rounded with. */
+static bool is_multiplied_alone(const char *ptx, const char *name, size_t length) {
+    const char *end = strstr(ptx, ".entry");
+    for (const char *line = ptx; line && (!end || line < end); line = strchr(line + 1, '\n')) {
+        const size_t size = strcspn(line + 1, "\n");
+        const char *use = strstr(line + 1, name);
+        if (!use || use > line + size || (use[length] != ',' && use[length] != ';')) continue;
+        const char *product = strstr(line + 1, "mul.rn.f32");
+        if (!product || product > use) return false;
+    }
+    return true;
+}
+
+/* The difference of two means that threads know so far is one of products with reciprocals. Where the compiler rounds
+ * either of them together with the subtraction, it is not the same one in every kernel, and a row has other bits beside
+ * others. */
+static void means_so_far_are_rounded_alone(void **state) {
+    static const char *const tensors[] = {"f32[5000,1] f32[1]", "f32[5000,15] f32[15]", "f32[50000,512] f32[512]"};
+    (void)state;
+    need_nvrtc();
+    for (size_t i = 0; i < COUNT(tensors); i++) {
+        static const char rcp[] = "rcp.approx.ftz.f32";
+        bound b;
+        kiln_kernel *kernel = NULL;
+        assert_int_equal(bound_create(&b, "v = var(x + 1000)", "0", NULL, tensors[i]), KILN_OK);
+        if (kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 1, 1, &kernel))
+            fail_msg("%s", kiln_last_error());
+        const char *ptx = kiln_kernel_image(kernel, NULL);
+        int means = 0;
+        for (const char *at = strstr(ptx, rcp); at; at = strstr(at, rcp), means++) {
+            char name[32] = "";
+            at += sizeof rcp - 1;
+            assert_int_equal(sscanf(at, " %31[^,]", name), 1);
+            if (!is_multiplied_alone(strchr(at, '\n'), name, strlen(name)))
+                fail_msg("%s: %s is part of more than a product", tensors[i], name);
+        }
+        assert_true(means > 0);
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+    }
+}
+
 /* test_kernels [PATTERN]: those tests alone, "every_op*". */
 int main(int argc, char **argv) {
     if (argc > 1) cmocka_set_test_filter(argv[1]);
@@ -478,6 +520,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_type_compiles_for_every_architecture),
         cmocka_unit_test(truths_cross_clusters),
         cmocka_unit_test(tensors_of_any_name_compile),
+        cmocka_unit_test(means_so_far_are_rounded_alone),
     };
     return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
 }
