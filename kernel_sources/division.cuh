@@ -3,7 +3,8 @@
  * a power of two, so that nothing overflows on the way, nor becomes subnormal that neither x nor the quotient is.
  * divide: one residual step (Markstein, 1990) rounds the quotient as division does, but for the last bit where
  * x is under some 2^-100 or the quotient subnormal; NaN there, or 0, means that the plain product was already right: an
- * infinity or a zero, whose sign it has. rough: without that step, 2 ulp. */
+ * infinity or a zero, whose sign it has. rough: without that step, 2 ulp. No quotient is rounded together with what it
+ * is added to: of a difference of two either could be, and bits would depend on the kernel. */
 struct kiln_quotient {
     float significand, reciprocal, scale;
     KILN_MEMBER kiln_quotient() {}
@@ -20,9 +21,9 @@ struct kiln_quotient {
     }
     KILN_MEMBER float divide(float x) const {
         const float q = x * reciprocal, better = fmaf(fmaf(-q, significand, x), reciprocal, q);
-        return (fabsf(better) > 0.0f ? better : q) * scale;
+        return __fmul_rn(fabsf(better) > 0.0f ? better : q, scale);
     }
-    KILN_MEMBER float rough(float x) const { return x * reciprocal * scale; }
+    KILN_MEMBER float rough(float x) const { return __fmul_rn(x * reciprocal, scale); }
 };
 
 /* The same by a constant from 2^-100 to 2^100, 1 over which is rounded to the reciprocal. */
@@ -47,5 +48,5 @@ struct kiln_softmax_sum {
         const float q = part(x);
         return fabsf(q) > 0.0f ? q : rough(x);
     }
-    KILN_MEMBER float rough(float x) const { return x * reciprocal; }
+    KILN_MEMBER float rough(float x) const { return __fmul_rn(x, reciprocal); }
 };
