@@ -37,11 +37,12 @@ struct kiln_exp2_parts {
         part = kiln_fast_exp2_flush(fmaf(x, error, fmaf(x, scale, bias - even)) + rest);
     }
 };
-/* 1 / x for x from 2^-126 to 2^126. Unless KILN_FAST a step of Newton's rounds as division does. */
-KILN_DEVICE float kiln_reciprocal(float x) {
+/* 1 / x for x from 2^-126 to 2^126; a step of Newton's rounds as division does. NaN of 0 and infinities. */
+KILN_DEVICE float kiln_rounded_reciprocal(float x) {
     const float rough = kiln_fast_reciprocal(x);
-    return KILN_FAST ? rough : fmaf(fmaf(-x, rough, 1.0f), rough, rough);
+    return fmaf(fmaf(-x, rough, 1.0f), rough, rough);
 }
+KILN_DEVICE float kiln_reciprocal(float x) { return KILN_FAST ? kiln_fast_reciprocal(x) : kiln_rounded_reciprocal(x); }
 KILN_DEVICE float kiln_ratio(float a, float b) { return KILN_FAST ? kiln_fast_ratio(a, b) : a / b; }
 KILN_DEVICE double kiln_ratio(double a, double b) { return a / b; }
 KILN_DEVICE float kiln_sqrt(float x) { return KILN_FAST ? kiln_fast_sqrt(x) : sqrtf(x); }

@@ -32,12 +32,36 @@ static bool has_elements(const kiln__emitter *e, const kiln__inst *inst) {
     return any;
 }
 
+/* Whether a result may differ much where an argument differs in its last bits: roundings, and whatever is no float, as
+ * comparisons and orders; nobody knows of the caller's own functions. */
+static bool is_step(const kiln__inst *inst) {
+    switch ((int)inst->op) {
+    case KILN__OP_ROUND:
+    case KILN__OP_FLOOR:
+    case KILN__OP_CEIL:
+    case KILN__OP_TRUNC:
+    case KILN__OP_SIGN:
+    case KILN__OP_MOD:
+    case KILN__OP_FMOD:
+    case KILN__OP_REMAINDER:
+    case KILN__OP_DIV_FLOOR:
+    case KILN__OP_DIV_TRUNC:
+    case KILN__OP_ROUND_TO:
+    case KILN__OP_STOCHASTIC:
+    case KILN__OP_OWN: return true;
+    }
+    return !kiln__ctype_is_float(inst->type);
+}
+
+/* From the outputs to what they are made of. */
 static void find_hidden(kiln__emitter *e) {
     memset(e->hidden, true, e->ir->count * sizeof *e->hidden);
     for (int o = 0; o < e->problem->output_count; o++)
         e->hidden[e->ir->outputs[o]] &= kiln__hides_last_bits(e->problem->operands[e->inputs + o].type);
-    for (uint32_t i = e->ir->count; i-- > 0;)
-        for (int a = 0; a < e->ir->insts[i].arg_count; a++) e->hidden[e->ir->insts[i].args[a]] &= e->hidden[i];
+    for (uint32_t i = e->ir->count; i-- > 0;) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        for (int a = 0; a < inst->arg_count; a++) e->hidden[inst->args[a]] &= e->hidden[i] && !is_step(inst);
+    }
 }
 
 void kiln__classify(kiln__emitter *e) {

@@ -76,6 +76,7 @@ static void emit_combines(kiln__emitter *e) {
                     e->schedule->code.inlining == KILN__INLINE_ALL ? "KILN_DEVICE" : "KILN_CALL", type, c, type, type);
         memset(e->element, 1, combine->count * sizeof *e->element);
         memset(e->divides, 0, combine->count * sizeof *e->divides);
+        memset(e->hidden, 0, combine->count * sizeof *e->hidden);
         for (uint32_t i = 0; i < combine->count; i++)
             if (!kiln__op_is_literal(combine->insts[i].op))
                 kiln__write(e, "    const %s v%u = %s;\n", kiln__cxx_ctype(combine->insts[i].type), i,

@@ -203,6 +203,8 @@ static const struct {
     {"y = softmax(x); z = logsumexp(x)", "f16[*,1024] f16[*,1024] f32[*]", 3, 0, 0, 0, 0, 1, 1},
     {"q = x / (absmax(x) / 448); s = absmax(x)", "f16[*,1024] e4m3[*,1024] f32[*]", 0, 0, 0, 0, 0, 1, 0},
     {"q = x / absmax(x); s = sum(x / absmax(x))", "f16[*,1024] e4m3[*,1024] f32[*]", 0, 0, 0, 0, 2, 0, 0},
+    {"y = round(x / absmax(x) * 7) * absmax(x)", ROW16, 0, 0, 0, 0, 1, 0, 0},
+    {"y = where(x / absmax(x) == 1, 1, x / absmax(x))", ROW16, 0, 0, 0, 0, 1, 0, 0},
     {"y = exp(x - max(x)) / max(x)", ROW16, 1, 0, 0, 0, 0, 1, 1},
     {"s = sum(softmax(x) * x)", "f16[*,1024] f16[*]", 1, 0, 1, 0, 0, 1, 1},
     {"s = sum(exp(x - max(x)) * x)", "f32[*,1024] f32[*]", 0, 0, 1, 0, 0, 0, 0},

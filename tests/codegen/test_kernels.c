@@ -468,13 +468,14 @@ static void tensors_of_any_name_compile(void **state) {
 }
 
 /* Whether whatever an entry's PTX takes the register for is a product that nothing else is rounded with. */
-static bool is_multiplied_alone(const char *ptx, const char *name, size_t length) {
-    const char *end = strstr(ptx, ".entry");
-    for (const char *line = ptx; line && (!end || line < end); line = strchr(line + 1, '\n')) {
-        const size_t size = strcspn(line + 1, "\n");
-        const char *use = strstr(line + 1, name);
-        if (!use || use > line + size || (use[length] != ',' && use[length] != ';')) continue;
-        const char *product = strstr(line + 1, "mul.rn.f32");
+static bool is_multiplied_alone(const char *ptx, const char *name) {
+    const char *entry = strstr(ptx, ".entry"), *end = entry ? entry : ptx + strlen(ptx);
+    const size_t length = strlen(name);
+    for (const char *use = strstr(ptx, name); use && use < end; use = strstr(use + 1, name)) {
+        if (use[length] != ',' && use[length] != ';') continue; /* a longer name */
+        const char *line = use;
+        while (line[-1] != '\n') line--;
+        const char *product = strstr(line, "mul.rn.f32");
         if (!product || product > use) return false;
     }
     return true;
@@ -500,7 +501,7 @@ static void means_so_far_are_rounded_alone(void **state) {
             char name[32] = "";
             at += sizeof rcp - 1;
             assert_int_equal(sscanf(at, " %31[^,]", name), 1);
-            if (!is_multiplied_alone(strchr(at, '\n'), name, strlen(name)))
+            if (!is_multiplied_alone(strchr(at, '\n'), name))
                 fail_msg("%s: %s is part of more than a product", tensors[i], name);
         }
         assert_true(means > 0);
