@@ -245,8 +245,9 @@ static const char *spell_product(const kiln__emitter *e, uint32_t i) {
     return NULL;
 }
 
-/* By a constant; NULL: by none, or by one that is very large or small. A power of two's product is exact;
- * no other product is to be rounded together with what it is added to. */
+/* By a constant; NULL: by none, or by one that is very large or small. A power of two's product is exact; no other one
+ * is rounded together with what it is added to. What a row has one value of costs nothing to be rounded as division
+ * does. */
 static const char *spell_division_by_constant(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i], *constant = &e->ir->insts[inst->args[1]];
     const bool counts = constant->op == KILN__OP_COUNT && !e->problem->any_shape;
@@ -256,7 +257,7 @@ static const char *spell_division_by_constant(const kiln__emitter *e, uint32_t i
     if (!(fabsf(divisor) >= 0x1p-100F && fabsf(divisor) <= 0x1p100F)) return NULL;
     const char *x = kiln__spell_value(e, inst->args[0]), *by = spell_float(e, KILN__F32, reciprocal);
     if (fabs(frexp(divisor, &exponent)) == 0.5) return kiln__spell(e, "%s * %s", x, by);
-    if (e->hidden[i]) return kiln__spell(e, "__fmul_rn(%s, %s)", x, by);
+    if (e->element[i] && e->hidden[i]) return kiln__spell(e, "__fmul_rn(%s, %s)", x, by);
     return kiln__spell(e, "kiln_divide_by(%s, %s, %s)", x, spell_float(e, KILN__F32, divisor), by);
 }
 
