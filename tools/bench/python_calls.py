@@ -1,39 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call from Python takes for a shape that was seen before, without a GPU.
+"""What a call from Python takes the host, for a shape that was seen before.
 
-The tensors are PyTorch's, in host memory, and the driver is the stand-in of a build tree, whose launches do nothing:
+On a GPU, beside kiln_run in C by tests/bench/bench_launch.c, PyTorch's own functions and torch.compile's:
+PYTHONPATH=build/python/tree python3 tools/bench/python_calls.py
+Without one the tensors are PyTorch's in host memory, and the driver is the stand-in of a build tree, whose launches do
+nothing:
 PYTHONPATH=build/python/tree python3 tools/bench/python_calls.py build/tests/libkiln_fake_driver.so
 """
 import argparse
-import timeit
+import statistics
+import time
 
 import torch
 
 import kiln
+import kiln.torch
+
+BURST = 256  # launches, fewer than a stream holds before the host has to wait
+TEXTS = ("y = softmax(x)", "y = layer_norm(x, w, b, 1e-5)", "y = rms_norm(x, w, eps)")
+EAGER = (lambda x: torch.softmax(x, -1), lambda x, w, b: torch.nn.functional.layer_norm(x, x.shape[-1:], w, b, 1e-5),
+         lambda x, w, eps: torch.nn.functional.rms_norm(x, x.shape[-1:], w, eps))
 
 
-def least(call, count):
-    """Microseconds of a call in the fastest of seven series."""
-    return min(timeit.repeat(call, number=count, repeat=7)) / count * 1e6
+def cost(call, rounds, settle):
+    """Microseconds of a call: the median of bursts, each on an idle stream."""
+    times = []
+    for _ in range(rounds):
+        settle()
+        start = time.perf_counter()
+        for _ in range(BURST):
+            call()
+        times.append((time.perf_counter() - start) / BURST * 1e6)
+    return statistics.median(times)
+
+
+def ways(text, eager, arguments, context, on_gpu):
+    """Names and calls."""
+    program = kiln.Program(text, context=context)
+    y = program(*arguments)
+    yield "out=", lambda: program(*arguments, out=y)
+    yield "allocating", lambda: program(*arguments)
+    if on_gpu:
+        options = {"scalars": "eps"} if "eps" in text else {}
+        function = kiln.torch.function(text, **options)
+        compiled = torch.compile(eager)
+        yield "kiln.torch", lambda: function(*arguments)
+        yield "eager", lambda: eager(*arguments)
+        yield "compiled", lambda: compiled(*arguments)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("driver", help="the stand-in's file")
-    parser.add_argument("--count", type=int, default=50000, help="calls of a series (default: 50000)")
+    parser.add_argument("driver", nargs="?", help="the stand-in's file; without it there is a GPU")
+    parser.add_argument("--rounds", type=int, default=201, help="bursts of 256 calls (default: 201)")
     options = parser.parse_args()
-    context = kiln.Context(driver=options.driver, host_arrays="gpu")
-    x, w = torch.ones(512, 1024, dtype=torch.bfloat16), torch.ones(1024, dtype=torch.bfloat16)
-    cases = [("y = softmax(x)", (x,)), ("y = layer_norm(x, w, b, 1e-5)", (x, w, w.clone())),
-             ("y = rms_norm(x, w, eps)", (x, w, 1e-6))]
-    print(f"{'program':<32}{'with out':>10}{'allocating':>12}   us")
-    for text, arguments in cases:
-        program = kiln.Program(text, context=context)
-        y = program(*arguments)
-        given, allocated = (least(call, options.count) for call in (lambda: program(*arguments, out=y),
-                                                                   lambda: program(*arguments)))
-        print(f"{text:<32}{given:10.2f}{allocated:12.2f}")
-    print(f"{'torch.empty_like(x)':<32}{'':10}{least(lambda: torch.empty_like(x), options.count):12.2f}")
+    on_gpu = not options.driver
+    context = None if on_gpu else kiln.Context(driver=options.driver, host_arrays="gpu")
+    settle = torch.cuda.synchronize if on_gpu else lambda: None
+    device = "cuda" if on_gpu else "cpu"
+    x = torch.ones(8, 1024, dtype=torch.bfloat16, device=device)
+    w = torch.ones(1024, dtype=torch.bfloat16, device=device)
+    print(f"Python {'.'.join(map(str, __import__('sys').version_info[:3]))}, PyTorch {torch.__version__}, "
+          f"{torch.cuda.get_device_name() if on_gpu else 'the stand-in'}; us of the host for each call")
+    print(f"{'':<32}{'out=':>12}{'allocating':>12}" + (f"{'kiln.torch':>12}{'eager':>12}{'compiled':>12}" if on_gpu else ""))
+    for text, eager, arguments in zip(TEXTS, EAGER, ((x,), (x, w, w.clone()), (x, w, 1e-6))):
+        costs = []
+        for _, call in ways(text, eager, arguments, context, on_gpu):
+            call()
+            costs.append(cost(call, options.rounds, settle))
+        print(f"{text:<32}" + "".join(f"{us:12.2f}" for us in costs))
+    print(f"{'torch.empty_like(x)':<32}{'':12}{cost(lambda: torch.empty_like(x), options.rounds, settle):12.2f}")
 
 
 if __name__ == "__main__":
