@@ -74,15 +74,6 @@ KILN_DEVICE void kiln_fetch_crossing(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, 
     }
 }
 
-/* The same of a run whose elements are all one. */
-template <class T>
-KILN_DEVICE void kiln_fetch_same(kiln_vector<T, KILN_VECTOR_WIDTH> &vector, const T *p, const kiln_crossing &cross,
-                                 const kiln_span &span) {
-    const T here = p[cross.here], there = cross.left < span.high ? p[cross.there] : here;
-#pragma unroll
-    for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) vector.set(j, j < cross.left ? here : there);
-}
-
 #ifdef KILN_HAS_SHIFTS
 /* The same of a run whose elements are contiguous, shifted into place; at its ends element by element. Of a tensor that
  * is aligned, two vectors are, as the place tells; else accesses, as the address does. */

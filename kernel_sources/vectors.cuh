@@ -295,3 +295,11 @@ struct kiln_crossing {
 KILN_DEVICE int kiln_clip(kiln_index elements) {
     return elements < 2 * KILN_VECTOR_WIDTH ? (int)elements : 2 * KILN_VECTOR_WIDTH;
 }
+
+/* A vector of runs whose elements are all one. */
+template <class T, int N, class Span>
+KILN_DEVICE void kiln_fetch_same(kiln_vector<T, N> &vector, const T *p, const kiln_crossing &cross, const Span &span) {
+    const T here = p[cross.here], there = cross.left < N && cross.left < span.high ? p[cross.there] : here;
+#pragma unroll
+    for (int j = 0; j < N; ++j) vector.set(j, j < cross.left ? here : there);
+}

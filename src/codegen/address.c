@@ -120,11 +120,38 @@ static void emit_crossing(const kiln__emitter *e, int o) {
     kiln__write(e, "    return {here, there, kiln_clip(c%d), kiln_clip(left)};\n}\n\n", last);
 }
 
+/* The same of the columns of a row, of runs of one value each. Of a masked vector that begins before the row, or ends
+ * behind it, places are those of the columns that the row has. */
+static void emit_column_crossing(const kiln__emitter *e, int o) {
+    const kiln__problem *p = e->problem;
+    const int64_t run = p->inner[p->inner_rank - 1];
+    const bool masked = e->schedule->edges == KILN__EDGES_MASKED;
+    const char *name = e->name[o], *first = masked ? "first" : "col";
+    kiln__write(e, "KILN_DEVICE kiln_crossing kiln_crossing_%s(const kiln_arguments &args, kiln_index col)\n{\n", name);
+    if (masked)
+        kiln__write(e, "    const kiln_index first = col < 0 ? 0 : col < KILN_COLS ? col : (kiln_index)KILN_COLS - 1;\n");
+    kiln__write(e, "    const kiln_i64 here = kiln_offset_%s(args, %s);\n", name, first);
+    if (e->schedule->edges == KILN__EDGES_ALIGNED && run % e->schedule->vector_width == 0) {
+        kiln__write(e, "    return {here, 0, 0, 2 * KILN_VECTOR_WIDTH};\n}\n\n");
+        return;
+    }
+    kiln__write(e,
+                "    const kiln_index left = %" PRId64 " - %s %% %" PRId64 "%s;\n"
+                "    const kiln_i64 there = left < KILN_VECTOR_WIDTH ? kiln_offset_%s(args, col + left) : 0;\n"
+                "    return {here, there, 0, kiln_clip(left)};\n}\n\n",
+                run, first, run, masked ? " + (first - col)" : "", name);
+}
+
 void kiln__emit_offsets(const kiln__emitter *e) {
     for (int o = 0; o < e->operands; o++)
         if (kiln__has_offset(e, o)) emit_offset(e, o);
-    for (int o = 0; o < e->tensors; o++)
-        if (kiln__access_crosses(&e->schedule->tensors[o])) emit_crossing(e, o);
+    for (int o = 0; o < e->tensors; o++) {
+        if (!kiln__access_crosses(&e->schedule->tensors[o])) continue;
+        if (e->flat)
+            emit_crossing(e, o);
+        else
+            emit_column_crossing(e, o);
+    }
 }
 
 /* How far the element at `column` is from the row's start: "col". */

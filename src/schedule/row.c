@@ -251,10 +251,23 @@ static void prefetch_invariants(const kiln__given *g, kiln__schedule *s) {
 
 /* ---- accesses, and the ends of rows ---- */
 
+/* Whether an input has one value for runs of columns, of which a vector has two at most. */
+static bool has_same_runs(const kiln__problem *problem, const kiln__operand *operand, const kiln__schedule *s) {
+    const int last = problem->inner_rank - 1;
+    const bool strided = !operand->output && !operand->contiguous_columns && !operand->run && !operand->across;
+    if (!strided || last < 1 || operand->inner_strides[last] || s->staging.kind == KILN__STAGING_TILE) return false;
+    return s->vector_width > 1 && problem->inner[last] >= s->vector_width;
+}
+
 /* How a tensor is accessed. Of masked rows, what all rows share is shifted into place in aligned vectors. */
 static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
     const kiln__operand *operand = &problem->operands[o];
     kiln__access *access = &s->tensors[o];
+    if (has_same_runs(problem, operand, s)) {
+        access->kind = KILN__ACCESS_SAME;
+        access->run = s->vector_width;
+        return;
+    }
     if (s->row.reference >= 0) {
         const int widest = operand->contiguous_columns ? kiln__widest_shifted(operand, s->vector_width) : 0;
         access->shifted = widest > 0 && o != s->row.reference;

@@ -74,7 +74,7 @@ typedef enum kiln__edges {
 typedef enum kiln__access_kind {
     KILN__ACCESS_PLAIN,      /* each access, of so many contiguous elements, has an address of its own */
     KILN__ACCESS_CROSSING,   /* pointwise: a vector's elements are in at most two runs, whose places are found once */
-    KILN__ACCESS_SAME,       /* the same, of runs of one value each */
+    KILN__ACCESS_SAME,       /* the same, of runs of one value each; row: of columns, as weights of channels have them */
     KILN__ACCESS_TRANSPOSED, /* transpose: an input whose vectors are along the other dimension; column: an output whose
                               * accesses are along the columns */
     KILN__ACCESS_WRAPPED     /* column: a vector is of the rows of one column, and of the next */
@@ -97,7 +97,7 @@ typedef enum kiln__tile_copy {
 typedef struct kiln__access {
     kiln__access_kind kind;
     int width;    /* elements per access; 0: each element has an address of its own */
-    int run;      /* pointwise, of width 0: neighbouring elements that share an access all the same */
+    int run;      /* of width 0: neighbouring elements that share an access all the same */
     bool shifted; /* aligned accesses are shifted into place wherever they must be: row: what all rows share, at other
                    * places than the rows', and what begins at others than the reference; pointwise, transpose: at
                    * others than multiples of a vector */

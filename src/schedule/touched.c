@@ -93,8 +93,8 @@ kiln__touched kiln__warp_touches(const kiln__problem *problem, const kiln__sched
     const kiln__operand *operand = &problem->operands[tensor];
     const kiln__access *access = &s->tensors[tensor];
     const uint64_t size = kiln_type_size(operand->type);
-    const int width = kiln__access_elements(access);
-    const double requests = (double)s->vector_width / width;
+    const int width = access->kind == KILN__ACCESS_SAME ? 1 : kiln__access_elements(access);
+    const double requests = (double)s->vector_width / kiln__access_elements(access);
     pieces lines = {.count = 0}, sectors = {.count = 0};
     if (s->staging.kind == KILN__STAGING_TILE) return flat(s, (double)size);
     for (int t = 0; t < WARP; t++) {
