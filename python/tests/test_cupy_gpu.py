@@ -25,8 +25,8 @@ def test_arrays_give_arrays(dtype):
     near = {"float64": 1e-12, "float32": 1e-6, "float16": 1e-3}[dtype]
     np.testing.assert_allclose(y.get(), softmax(x.get().astype("float64")), rtol=near, atol=near)
     out = cupy.empty((1000, 37), dtype)
-    kiln.run("y = softmax(x)", x, out=out.T)
-    assert (out.T == y).all()
+    kiln.run("y = softmax(x)", x, out=out.T)  # another kernel, which adds up in another order
+    np.testing.assert_allclose(out.T.get(), y.get(), rtol=near, atol=near)
 
 
 def test_views_and_integers():

@@ -212,8 +212,11 @@ SAME_LAYOUT = """
 #define SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs), #ours)
 #define AT(ours, member, theirs, their_member) \\
     static_assert(offsetof(ours, member) == offsetof(theirs, their_member), #ours "." #member)
-AT(xla::Extension, type, XLA_FFI_Extension_Base, type);
-AT(xla::Extension, next, XLA_FFI_Extension_Base, next);
+#if XLA_FFI_API_MINOR < 4
+typedef XLA_FFI_Extension_Base XLA_FFI_InternalExtension;
+#endif
+AT(xla::Extension, type, XLA_FFI_InternalExtension, type);
+AT(xla::Extension, next, XLA_FFI_InternalExtension, next);
 SIZE(xla::Version, XLA_FFI_Api_Version);
 AT(xla::Version, minor, XLA_FFI_Api_Version, minor_version);
 AT(xla::ErrorCreate, message, XLA_FFI_Error_Create_Args, message);

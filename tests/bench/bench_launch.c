@@ -161,8 +161,10 @@ static void destroy(subject *s) {
 
 static kiln_status create(kiln_context *context, const work *w, int64_t rows, unsigned char *memory, subject *s) {
     const int64_t sizes[2] = {rows, w->columns};
+    kiln_program_options of_program = KILN_PROGRAM_OPTIONS_INIT;
     kiln_call_options options = KILN_CALL_OPTIONS_INIT;
     options.dependent_launch = 1;
+    if (w->scalar_count) of_program.scalars = "scale";
     memset(s, 0, sizeof *s);
     s->work = w;
     s->scalar = kiln_scalar_f64(0.125);
@@ -171,7 +173,7 @@ static kiln_status create(kiln_context *context, const work *w, int64_t rows, un
         s->data[i] = memory + i * MEMORY;
         s->tensors[i] = kiln_tensor_contiguous(s->data[i], w->type, row ? 1 : 2, row ? &sizes[1] : sizes);
     }
-    kiln_status status = kiln_program_create(context, w->text, NULL, &s->program);
+    kiln_status status = kiln_program_create(context, w->text, &of_program, &s->program);
     if (!status)
         status = kiln_plan_create(s->program, s->tensors, w->tensor_count, &s->scalar, w->scalar_count, &s->plan);
     if (!status)
