@@ -202,6 +202,19 @@ static kiln_status print_host_times(kiln_context *context, const work *w, unsign
     return status;
 }
 
+/* Of what launches ask the driver besides. */
+static void print_questions(void) {
+    enum { CALLS = 100000 };
+    kiln__CUdevice device = 0;
+    int capturing = 0;
+    const double start = now_us();
+    for (int i = 0; i < CALLS; i++) driver->CtxGetDevice(&device);
+    const double between = now_us();
+    for (int i = 0; i < CALLS; i++) driver->StreamIsCapturing(stream, &capturing);
+    printf("of these cuStreamIsCapturing %.3f, and in a run cuCtxGetDevice %.3f\n", (now_us() - between) / CALLS,
+           (between - start) / CALLS);
+}
+
 /* Each kernel waits for the one before. */
 static kiln_status print_pairs(kiln_context *context, const work *w, int64_t rows, unsigned char *memory) {
     static const way ways[] = {PLAN, DEPENDENT};
@@ -229,6 +242,7 @@ int main(void) {
     printf("us of the host for each launch, bursts of %d\n%-32s %8s %8s %8s %8s %8s\n", BURST, "", "driver", "in ctx",
            "plan", "", "run");
     for (size_t i = 0; i < WORKS && !status; i++) status = print_host_times(context, &works[i], memory);
+    if (!status) print_questions();
     printf("us until all is computed, for each launch\n%-32s %8s %8s %8s\n", "", "rows", "plan", "early");
     for (size_t i = 0; i < WORKS && !status; i++)
         for (int64_t rows = 64; rows <= 16384 && !status; rows *= 4)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call from Python takes the host, for a shape that was seen before.
 
-On a GPU, beside kiln_run in C by tests/bench/bench_launch.c, PyTorch's own functions and torch.compile's:
+On a GPU, on a stream of PyTorch's, beside PyTorch's own functions and torch.compile's (kiln_run in C:
+tests/bench/bench_launch.c):
 PYTHONPATH=build/python/tree python3 tools/bench/python_calls.py
 Without one the tensors are PyTorch's in host memory, and the driver is the stand-in of a build tree, whose launches do
 nothing:
 PYTHONPATH=build/python/tree python3 tools/bench/python_calls.py build/tests/libkiln_fake_driver.so
 """
 import argparse
+import platform
 import statistics
 import time
 
@@ -35,18 +37,18 @@ def cost(call, rounds, settle):
 
 
 def ways(text, eager, arguments, context, on_gpu):
-    """Names and calls."""
+    """Calls, in the order of the table's columns."""
     program = kiln.Program(text, context=context)
     y = program(*arguments)
-    yield "out=", lambda: program(*arguments, out=y)
-    yield "allocating", lambda: program(*arguments)
+    yield lambda: program(*arguments, out=y)
+    yield lambda: program(*arguments)
     if on_gpu:
         options = {"scalars": "eps"} if "eps" in text else {}
         function = kiln.torch.function(text, **options)
         compiled = torch.compile(eager)
-        yield "kiln.torch", lambda: function(*arguments)
-        yield "eager", lambda: eager(*arguments)
-        yield "compiled", lambda: compiled(*arguments)
+        yield lambda: function(*arguments)
+        yield lambda: eager(*arguments)
+        yield lambda: compiled(*arguments)
 
 
 def main():
@@ -56,16 +58,19 @@ def main():
     options = parser.parse_args()
     on_gpu = not options.driver
     context = None if on_gpu else kiln.Context(driver=options.driver, host_arrays="gpu")
+    if on_gpu:
+        torch.cuda.set_stream(torch.cuda.Stream())
     settle = torch.cuda.synchronize if on_gpu else lambda: None
     device = "cuda" if on_gpu else "cpu"
     x = torch.ones(8, 1024, dtype=torch.bfloat16, device=device)
     w = torch.ones(1024, dtype=torch.bfloat16, device=device)
-    print(f"Python {'.'.join(map(str, __import__('sys').version_info[:3]))}, PyTorch {torch.__version__}, "
+    print(f"Python {platform.python_version()}, PyTorch {torch.__version__}, "
           f"{torch.cuda.get_device_name() if on_gpu else 'the stand-in'}; us of the host for each call")
-    print(f"{'':<32}{'out=':>12}{'allocating':>12}" + (f"{'kiln.torch':>12}{'eager':>12}{'compiled':>12}" if on_gpu else ""))
+    names = ["out=", "allocating"] + (["kiln.torch", "eager", "compiled"] if on_gpu else [])
+    print(" " * 32 + "".join(f"{name:>12}" for name in names))
     for text, eager, arguments in zip(TEXTS, EAGER, ((x,), (x, w, w.clone()), (x, w, 1e-6))):
         costs = []
-        for _, call in ways(text, eager, arguments, context, on_gpu):
+        for call in ways(text, eager, arguments, context, on_gpu):
             call()
             costs.append(cost(call, options.rounds, settle))
         print(f"{text:<32}" + "".join(f"{us:12.2f}" for us in costs))
