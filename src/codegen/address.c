@@ -129,7 +129,8 @@ static void emit_column_crossing(const kiln__emitter *e, int o) {
     const char *name = e->name[o], *first = masked ? "first" : "col";
     kiln__write(e, "KILN_DEVICE kiln_crossing kiln_crossing_%s(const kiln_arguments &args, kiln_index col)\n{\n", name);
     if (masked)
-        kiln__write(e, "    const kiln_index first = col < 0 ? 0 : col < KILN_COLS ? col : (kiln_index)KILN_COLS - 1;\n");
+        kiln__write(e,
+                    "    const kiln_index first = col < 0 ? 0 : col < KILN_COLS ? col : (kiln_index)KILN_COLS - 1;\n");
     kiln__write(e, "    const kiln_i64 here = kiln_offset_%s(args, %s);\n", name, first);
     if (e->schedule->edges == KILN__EDGES_ALIGNED && run % e->schedule->vector_width == 0) {
         kiln__write(e, "    return {here, 0, 0, 2 * KILN_VECTOR_WIDTH};\n}\n\n");

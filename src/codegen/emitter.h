@@ -29,6 +29,7 @@ typedef struct kiln__emitter {
     bool *element;      /* per instruction: has a value for each element, computed inside the loop over a vector */
     bool *divides;      /* per instruction: a row's or a block's value that elements are divided by (f32) */
     bool *hidden;       /* per instruction: part of nothing but outputs whose type hides its last bits */
+    bool *is_short;     /* per instruction: i64, and known to fit 32 bits */
     bool *folded;       /* per instruction: exp(u - v) in one step from u, by what is prepared of v */
     bool *centre;       /* per instruction: such a v */
     bool *needed;       /* per instruction: scratch of one function */
@@ -111,6 +112,14 @@ const char *kiln__spell_run_step(const kiln__emitter *e, int o);
 const char *kiln__spell_run_stride(const kiln__emitter *e, int o);
 /* The places of a vector that crosses runs. */
 const char *kiln__spell_crossing(const kiln__emitter *e, int o);
+
+/* ---- short_integers.c ---- */
+
+/* Whether an axis' indices, and its size, are known to fit 32 bits. */
+bool kiln__is_short_axis(const kiln__emitter *e, int axis);
+/* Finds which i64 values fit 32 bits; whether an instruction takes such, and is computed in 32 bits. */
+void kiln__find_short(kiln__emitter *e);
+bool kiln__is_computed_short(const kiln__emitter *e, uint32_t inst);
 
 /* ---- expression.c ---- */
 

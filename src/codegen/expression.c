@@ -128,17 +128,10 @@ const char *kiln__spell_value(const kiln__emitter *e, uint32_t i) {
     return kiln__spell(e, e->element[i] ? "v%u" : e->rows_in_vectors ? "row.v%u[j]" : "row.v%u", i);
 }
 
-/* Whether an axis' indices are known to take 31 bits: they become floats in one instruction. */
-static bool is_short(const kiln__emitter *e, int axis) {
-    const kiln__schedule *s = e->schedule;
-    const bool of_columns = kiln__layout_of(s) != KILN__LAYOUT_FLAT;
-    return axis != KILN__LINEAR_INDEX && !e->problem->wide && !(of_columns && s->code.wide_columns);
-}
-
 /* An element's index along an axis, or its linear index: the place it has in a tensor that counts. */
 static const char *spell_position(const kiln__emitter *e, int axis, bool element) {
     int o = (int)(kiln__position(e->problem, axis) - e->problem->operands);
-    const char *type = is_short(e, axis) ? "(int)" : "";
+    const char *type = kiln__is_short_axis(e, axis) ? "(int)" : "";
     if (!element && !e->rows_in_vectors) return kiln__spell(e, "%srow.%s", type, e->name[o]);
     return kiln__spell(e, "%s(%s)", type, kiln__spell_element_address(e, o, element ? NULL : "0"));
 }
@@ -317,13 +310,6 @@ static const char *spell_leaf(const kiln__emitter *e, uint32_t i) {
     return kiln__op_is_reduction(inst->op) ? spell_reduced(e, i) : NULL;
 }
 
-/* An index that is short as a float; NULL: it is none. */
-static const char *spell_short_index(const kiln__emitter *e, uint32_t i) {
-    const kiln__inst *inst = &e->ir->insts[i], *index = &e->ir->insts[inst->args[0]];
-    if (index->op != KILN__OP_INDEX || !is_short(e, index->u.axis) || inst->type != KILN__F32) return NULL;
-    return kiln__spell(e, "(float)(int)%s", kiln__spell_value(e, inst->args[0]));
-}
-
 /* What is written in other words than the operator's, for what it is made of; NULL: nothing of the kind. */
 static const char *spell_special(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
@@ -334,7 +320,6 @@ static const char *spell_special(const kiln__emitter *e, uint32_t i) {
         const char *by_constant = spell_division_by_constant(e, i);
         return by_constant ? by_constant : spell_division(e, i);
     }
-    case KILN__OP_CAST: return spell_short_index(e, i);
     case KILN__OP_ROUND_TO:
         return kiln__spell(e, "kiln_round_to<%s>(%s)", kiln__cxx_storage(inst->u.storage),
                            kiln__spell_value(e, inst->args[0]));
@@ -357,11 +342,16 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     const char *args[3] = {"", "", ""}, *spelled = e->sines[i] ? kiln__spell(e, "s%u[j]", i) : spell_leaf(e, i);
     if (!spelled) spelled = spell_special(e, i);
     if (spelled) return spelled;
-    for (int a = 0; a < inst->arg_count; a++) args[a] = kiln__spell_value(e, inst->args[a]);
+    kiln__ctype type = inst->op == KILN__OP_CAST ? inst->type : e->ir->insts[inst->args[0]].type;
+    const char *called = spell_function(e, inst, type);
+    const bool is_short = !called && kiln__is_computed_short(e, i);
+    for (int a = 0; a < inst->arg_count; a++) {
+        const bool narrowed = is_short && e->ir->insts[inst->args[a]].type == KILN__I64;
+        args[a] = kiln__spell(e, narrowed ? "(int)%s" : "%s", kiln__spell_value(e, inst->args[a]));
+    }
+    if (is_short && type == KILN__I64) type = KILN__I32;
     if (inst->op == KILN__OP_UNIFORM) args[2] = spell_position(e, KILN__LINEAR_INDEX, e->element[i]);
     if (kiln__shares_numbers(e, i)) return kiln__spell(e, "u%u.at(j, %s, %s, %s)", i, args[0], args[1], args[2]);
-    const kiln__ctype type = inst->op == KILN__OP_CAST ? inst->type : e->ir->insts[inst->args[0]].type;
-    const char *called = spell_function(e, inst, type);
     if (called)
         return kiln__spell(e, "%s(%s%s%s%s%s)", called, args[0], *args[1] ? ", " : "", args[1], *args[2] ? ", " : "",
                            args[2]);

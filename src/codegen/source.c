@@ -77,6 +77,7 @@ static void emit_combines(kiln__emitter *e) {
         memset(e->element, 1, combine->count * sizeof *e->element);
         memset(e->divides, 0, combine->count * sizeof *e->divides);
         memset(e->hidden, 0, combine->count * sizeof *e->hidden);
+        memset(e->is_short, 0, combine->count * sizeof *e->is_short);
         for (uint32_t i = 0; i < combine->count; i++)
             if (!kiln__op_is_literal(combine->insts[i].op))
                 kiln__write(e, "    const %s v%u = %s;\n", kiln__cxx_ctype(combine->insts[i].type), i,
@@ -292,6 +293,7 @@ static void emit_all(kiln__emitter *e) {
     kiln__emit_called(e);
     emit_combines(e);
     kiln__classify(e);
+    kiln__find_short(e);
     kiln__fold_exponentials(e);
     emit_row(e);
     emit_staging(e);
@@ -359,7 +361,7 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         if (ir->combines[c].count > count) count = ir->combines[c].count;
     kiln__text text = {0}, scratch = {0};
     kiln__arena arena = {0};
-    bool *flags = kiln__arena_alloc(&arena, 9 * count, sizeof *flags);
+    bool *flags = kiln__arena_alloc(&arena, 10 * count, sizeof *flags);
     unsigned char *first = kiln__arena_alloc(&arena, count + 1, sizeof *first);
     uint32_t *numbers = kiln__arena_alloc(&arena, ir->count + 1, sizeof *numbers);
     kiln__inst_list *reductions = kiln__arena_alloc(&arena, ir->phase_count + 1, sizeof *reductions);
@@ -379,6 +381,7 @@ kiln_status kiln__source_emit(const kiln__ir *ir, const kiln__problem *problem, 
         e.centre = flags + 5 * count;
         e.sines = flags + 7 * count;
         e.hidden = flags + 8 * count;
+        e.is_short = flags + 9 * count;
         e.reductions = reductions;
         e.scans = scans;
         e.kept = (kiln__kept){flags + 6 * count, first, 0};

@@ -72,9 +72,9 @@ typedef enum kiln__edges {
 } kiln__edges;
 
 typedef enum kiln__access_kind {
-    KILN__ACCESS_PLAIN,      /* each access, of so many contiguous elements, has an address of its own */
-    KILN__ACCESS_CROSSING,   /* pointwise: a vector's elements are in at most two runs, whose places are found once */
-    KILN__ACCESS_SAME,       /* the same, of runs of one value each; row: of columns, as weights of channels have them */
+    KILN__ACCESS_PLAIN,    /* each access, of so many contiguous elements, has an address of its own */
+    KILN__ACCESS_CROSSING, /* pointwise: a vector's elements are in at most two runs, whose places are found once */
+    KILN__ACCESS_SAME,     /* the same, of runs of one value each; row: of columns, as weights of channels have them */
     KILN__ACCESS_TRANSPOSED, /* transpose: an input whose vectors are along the other dimension; column: an output whose
                               * accesses are along the columns */
     KILN__ACCESS_WRAPPED     /* column: a vector is of the rows of one column, and of the next */

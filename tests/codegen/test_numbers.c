@@ -133,6 +133,43 @@ static void integers_stay_integers_and_exact(void **state) {
     for (size_t i = 0; i < COUNT(cases); i++) check_row(&cases[i], 0);
 }
 
+/* Which are computed in 32 bits where those are known to hold what comes out, and no more than what does. */
+static void indices_and_widened_integers_do_not_wrap(void **state) {
+    (void)state;
+    static const row_case cases[] = {
+        {"y = i64(x) + 1", KILN_I32, {HIGH32, LOW32, 0, 7}, {2147483648, -2147483647, 1, 8}},
+        {"y = abs(i64(x))", KILN_I32, {HIGH32, LOW32, 0, -7}, {HIGH32, 2147483648, 0, 7}},
+        {"y = -i64(x)", KILN_I32, {HIGH32, LOW32, 0, -7}, {-HIGH32, 2147483648, 0, 7}},
+        {"y = i64(x) * x", KILN_I32, {65536, -65536, 46341, 3}, {4294967296, 4294967296, 2147488281, 9}},
+        {"y = minimum(i64(x), 5) - 2147483647",
+         KILN_I32,
+         {9, LOW32, 0, 5},
+         {-2147483642, -4294967295, -HIGH32, -2147483642}},
+        {"y = maximum(i64(x), 5) - 2147483647",
+         KILN_I32,
+         {9, LOW32, HIGH32, 5},
+         {-2147483638, -2147483642, 0, -2147483642}},
+        {"y = div_floor(i64(x), 7) * 7 + i64(x) % 7 - x", KILN_I32, {HIGH32, LOW32, -1, 6}, {0, 0, 0, 0}},
+        {"y = div_floor(i64(x), 7)", KILN_I32, {HIGH32, LOW32, -1, 6}, {306783378, -306783379, -1, 0}},
+        {"y = div_floor(i64(x), -1)", KILN_I32, {HIGH32, LOW32, -1, 6}, {-HIGH32, 2147483648, 1, -6}},
+        {"y = i64(x) % -7", KILN_I32, {HIGH32, LOW32, -1, 6}, {-6, -2, -1, -1}},
+        {"y = i64(x) & 255", KILN_I32, {HIGH32, LOW32, -1, 256}, {255, 0, 255, 0}},
+        {"y = where(x > 0, i64(x) - 1, i64(x) + 1) * 2",
+         KILN_I32,
+         {HIGH32, LOW32, 1, 0},
+         {4294967292, -4294967294, 0, 2}},
+        {"y = (index(1) - 2) * 1073741824 + x", KILN_I32, {0, 0, 0, 0}, {LOW32, -1073741824, 0, 1073741824}},
+        {"y = (index(1) - 2) * 4294967296 + x", KILN_I32, {0, 0, 0, 0}, {-8589934592, -4294967296, 0, 4294967296}},
+        {"y = 2147483647 + index(1) + x", KILN_I32, {0, 0, 0, 0}, {HIGH32, 2147483648, 2147483649, 2147483650}},
+        {"y = index(1) - x", KILN_I32, {LOW32, HIGH32, -1, 3}, {2147483648, -2147483646, 3, 0}},
+        {"y = where(abs(index(1) - 2) < 2, x, 0)", KILN_I32, {1, 2, 3, 4}, {0, 2, 3, 4}},
+        {"y = index(1) % 3 - div_floor(index(1), 2) + size(1) + x", KILN_I32, {0, 0, 0, 0}, {4, 5, 5, 3}},
+        {"y = f64(index(1) - 3) / 2 + x", KILN_I32, {0, 0, 0, 0}, {-1.5, -1, -0.5, 0}},
+        {"s = sum(where(index(1) - 1 == i64(x), 1, 0))", KILN_I32, {-1, 0, 1, 9}, {3}},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) check_row(&cases[i], 0);
+}
+
 static void functions_of_real_numbers_take_integers_as_floats(void **state) {
     (void)state;
     static const row_case cases[] = {
@@ -419,6 +456,7 @@ int main(void) {
 #endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_stay_integers_and_exact),
+        cmocka_unit_test(indices_and_widened_integers_do_not_wrap),
         cmocka_unit_test(functions_of_real_numbers_take_integers_as_floats),
         cmocka_unit_test(every_byte_but_0_is_true),
         cmocka_unit_test(reductions_of_many_bools_see_every_byte),

@@ -53,10 +53,10 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.shift = (int)(row.index * 0 & (KILN_VECTOR_WIDTH - 1));
     row.v0 = kiln_widen(*row.in_n);
     row.v11 = kiln_to_i64(row.v0);
-    row.v13 = kiln_maximum(row.v11, 0LL);
+    row.v13 = kiln_maximum((int)row.v11, (int)0LL);
     row.v14 = row.args.size1;
-    row.v15 = kiln_minimum(row.v13, row.v14);
-    row.v16 = (float)row.v15;
+    row.v15 = kiln_unseen(kiln_minimum((int)row.v13, (int)row.v14));
+    row.v16 = (float)(int)row.v15;
     row.cols = (kiln_index)row.v15;
 }
 

@@ -19,10 +19,12 @@ static const packed_case cases[] = {
     /* Vectors that are in one run each, in two, at rows that begin anywhere in a vector, in single elements. */
     {NORM, "1,2", "f16[5,6,64] f16[6,1] f16[6,1] f16[5,6,64]", "registers, inner, vector 8 x", NULL, false},
     {NORM, "1,2", "f16[5,6,20] f16[6,1] f32[6,1] f16[5,6,20]", "registers, inner, vector 8 x", NULL, false},
-    {NORM, "1,2", "f16[5,37,19] f16[37,1] f16[37,1] f16[5,37,19]", "registers, inner, vector 8 x 2, peeled", "block 64", false},
-    {NORM, "1,2", "f16[5,37,9] f16[37,1] f16[37,1] f16[5,37,9]", "shared, inner, vector 8 x 2, masked", "block 32", false},
-    {NORM, "1,2", "bf16[5,3,51]@2 bf16[3,1] bf16[3,1]@2 bf16[5,3,51]@6", "lanes 8, registers, inner, vector 8 x 3, 16 rows per block, masked, shifted",
-     NULL, false},
+    {NORM, "1,2", "f16[5,37,19] f16[37,1] f16[37,1] f16[5,37,19]", "registers, inner, vector 8 x 2, peeled", "block 64",
+     false},
+    {NORM, "1,2", "f16[5,37,9] f16[37,1] f16[37,1] f16[5,37,9]", "shared, inner, vector 8 x 2, masked", "block 32",
+     false},
+    {NORM, "1,2", "bf16[5,3,51]@2 bf16[3,1] bf16[3,1]@2 bf16[5,3,51]@6",
+     "lanes 8, registers, inner, vector 8 x 3, 16 rows per block, masked, shifted", NULL, false},
     {NORM, "1,2", "f32[5,30,17] f32[30,1] f32[30,1] f32[5,30,17]", "shared, inner, vector 2 x", "block 64", false},
     {NORM, "1,2", "f32[5,30,16] f32[30,1] f32[30,1] f32[5,30,16]", "stream, inner, vector 4 x", "block 32", false},
     {NORM, "1,2", "f16[3,60,136] f16[60,1] f16[60,1] f16[3,60,136]", "stream, inner, vector 8 x", "block 64, splits 4",
@@ -64,8 +66,7 @@ static void runs_may_have_any_length(void **state) {
         snprintf(tensors, sizeof tensors, "%s[%d,%d,%d]{%d,%d,1}@%d %s[%d,1] f32[%d,1] %s[3,%d,%d]", types[x], 3,
                  channels, run, pitch, run, sizes[x] * (1 << draw[6] % 4), types[w], channels, channels, types[x],
                  channels, run);
-        run_packed_case(&(packed_case){NORM, "1,2", tensors, "inner", draw[7] % 2 ? NULL : pins, false},
-                        NULL);
+        run_packed_case(&(packed_case){NORM, "1,2", tensors, "inner", draw[7] % 2 ? NULL : pins, false}, NULL);
     }
 }
 
