@@ -142,10 +142,14 @@ static const char *cover_fault(const kiln__schedule *s, const kiln__problem *p) 
                 behind / 8 < p->outer[s->transpose.dim] || s->team.threads > 64);
     }
     for (int o = 0; o < p->input_count + p->output_count; o++) {
+        const kiln__operand *operand = &p->operands[o];
         const bool long_enough = p->outer_rank == 1 || p->outer[p->outer_rank - (p->outer_rank > 0)] >= s->vector_width;
-        IMPLIES(kiln__access_crosses(&s->tensors[o]), kiln__layout_of(s) == KILN__LAYOUT_FLAT &&
-                                                          s->strategy != KILN__TRANSPOSE && !p->operands[o].linear &&
-                                                          long_enough);
+        const bool flat = kiln__layout_of(s) == KILN__LAYOUT_FLAT && s->strategy != KILN__TRANSPOSE;
+        const int last = p->inner_rank - 1;
+        const bool same = s->tensors[o].kind == KILN__ACCESS_SAME && !operand->output &&
+                          s->staging.kind != KILN__STAGING_TILE && last > 0 && !operand->inner_strides[last] &&
+                          p->inner[last] >= s->vector_width;
+        IMPLIES(kiln__access_crosses(&s->tensors[o]), flat ? !operand->linear && long_enough : !outer && same);
     }
     IMPLIES(s->staging.whole_steps > 0, kiln__layout_of(s) == KILN__LAYOUT_OUTER);
     if (kiln__layout_of(s) == KILN__LAYOUT_FLAT) return NULL;
