@@ -12,7 +12,7 @@ Installs the packages that are missing (with root or sudo), builds with gcc and 
 The GPU suite is skipped on a machine without a GPU. Each step says about how long it takes with two processors.
 
   --quick          only the fast tests: what to run while working on something
-  --all            also the tests that sweep or draw for a minute or more each, as CI does
+  --all            also the tests that sweep or draw for half a minute or more each, as CI does
   --clang          also build with clang, warnings as errors, and fuzz what is read, 20 seconds each
   --release        also build as Release, warnings as errors, with gcc and, where --clang is given, clang
   --sanitize       also build and test with AddressSanitizer and UndefinedBehaviorSanitizer, and what has threads with
@@ -99,14 +99,14 @@ if [ -n "$sanitize" ]; then
 fi
 tests=(-LE exhaustive)
 title="Building, and the tests"
-minutes=15
+minutes=8
 if [ -n "$all" ]; then
     tests=()
     minutes=22
 elif [ -n "$quick" ]; then
-    tests=(-LE "long|software_gpu|torture|gpu" -E "^(soak.*|test_fit)$")
+    tests=(-LE "long|software_gpu|torture|gpu|slow" -E "^(soak.*|test_fit)$")
     title="Building, and the fast tests"
-    minutes=5
+    minutes=2
 fi
 step $minutes "$title"
 build "$dir/check" "$jobs" -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_WERROR=ON "$python_package"

@@ -30,6 +30,10 @@ static const packed_case cases[] = {
     {NORM, "1,2", "f16[3,60,136] f16[60,1] f16[60,1] f16[3,60,136]", "stream, inner, vector 8 x", "block 64, splits 4",
      false},
     {NORM, "1,2", "f16[300,6,8] f16[6,1] f16[6,1] f16[300,6,8]", "tile, inner, vector 8 x", "lanes 2, rows 32", false},
+    {NORM, "1,2", "f16[7,16,128] f16[16,1] f16[16,1] f16[7,16,128]",
+     "block 64, shared, inner, vector 8 x 4, 2 rows per block", NULL, false},
+    {NORM, "1,2", "f16[7,16,124] f16[16,1] f16[16,1] f16[7,16,124]",
+     "block 64, shared, inner, vector 8 x 4, 3 rows per block", NULL, false},
     /* Runs of one vector, of an element more, of fewer elements than a vector. */
     {NORM, "1,2", "f32[5,40,4] f32[40,1] f32[40,1] f32[5,40,4]", "registers, inner, vector 4 x", NULL, false},
     {NORM, "1,2", "f32[5,40,5] f32[40,1] f32[40,1] f32[5,40,5]", "registers, inner, vector 4 x", NULL, false},
