@@ -17,19 +17,17 @@ bool kiln__is_short_axis(const kiln__emitter *e, int axis) {
     return axis != KILN__LINEAR_INDEX && !e->problem->wide && !(of_columns && s->code.wide_columns);
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 static bounds of_product(bounds a, bounds b) {
     const int64_t ll = a.low * b.low, lh = a.low * b.high, hl = a.high * b.low, hh = a.high * b.high;
-    return (bounds){least(least(ll, lh), least(hl, hh)), most(most(ll, lh), most(hl, hh))};
+    return (bounds){kiln__least(kiln__least(ll, lh), kiln__least(hl, hh)),
+                    kiln__greatest(kiln__greatest(ll, lh), kiln__greatest(hl, hh))};
 }
 
 /* By a positive constant. */
 static bounds of_quotient(kiln__op op, bounds a, bounds b) {
     if (b.low != b.high || b.low < 1) return anything;
     if (op == KILN__OP_MOD || op == KILN__OP_REMAINDER) return (bounds){0, b.low - 1};
-    return (bounds){least(a.low, 0), most(a.high, 0)};
+    return (bounds){kiln__least(a.low, 0), kiln__greatest(a.high, 0)};
 }
 
 /* Of an operator whose arguments all fit. */
@@ -38,15 +36,15 @@ static bounds of_operator(kiln__op op, bounds a, bounds b) {
     case KILN__OP_ADD: return (bounds){a.low + b.low, a.high + b.high};
     case KILN__OP_SUB: return (bounds){a.low - b.high, a.high - b.low};
     case KILN__OP_NEG: return (bounds){-a.high, -a.low};
-    case KILN__OP_ABS: return (bounds){0, most(most(a.high, -a.low), 0)};
+    case KILN__OP_ABS: return (bounds){0, kiln__greatest(kiln__greatest(a.high, -a.low), 0)};
     case KILN__OP_MUL: return of_product(a, b);
-    case KILN__OP_MINIMUM: return (bounds){least(a.low, b.low), least(a.high, b.high)};
-    case KILN__OP_MAXIMUM: return (bounds){most(a.low, b.low), most(a.high, b.high)};
+    case KILN__OP_MINIMUM: return (bounds){kiln__least(a.low, b.low), kiln__least(a.high, b.high)};
+    case KILN__OP_MAXIMUM: return (bounds){kiln__greatest(a.low, b.low), kiln__greatest(a.high, b.high)};
     case KILN__OP_MOD:
     case KILN__OP_REMAINDER:
     case KILN__OP_DIV_FLOOR: return of_quotient(op, a, b);
     case KILN__OP_BITAND: return b.low >= 0 ? (bounds){0, b.high} : anything;
-    case KILN__OP_WHERE: return (bounds){least(a.low, b.low), most(a.high, b.high)};
+    case KILN__OP_WHERE: return (bounds){kiln__least(a.low, b.low), kiln__greatest(a.high, b.high)};
     }
     return anything;
 }
@@ -59,7 +57,7 @@ static bounds of_cast(kiln__ctype from, bounds a) {
 
 /* Of an instruction of type i64, where its arguments' are known. */
 static bounds bounds_of(const kiln__emitter *e, const kiln__inst *inst, const bounds *known) {
-    const uint32_t first = inst->op == KILN__OP_WHERE; /* behind the condition */
+    const int first = inst->op == KILN__OP_WHERE; /* behind the condition */
     const bool columns = kiln__layout_of(e->schedule) != KILN__LAYOUT_FLAT && !e->schedule->code.wide_columns;
     switch ((int)inst->op) {
     case KILN__OP_INT: return (bounds){inst->u.i64, inst->u.i64};
@@ -68,9 +66,9 @@ static bounds bounds_of(const kiln__emitter *e, const kiln__inst *inst, const bo
     case KILN__OP_LENGTH: return columns ? counted : anything;
     case KILN__OP_CAST: return of_cast(e->ir->insts[inst->args[0]].type, known[inst->args[0]]);
     }
-    for (int a = (int)first; a < inst->arg_count; a++)
+    for (int a = first; a < inst->arg_count; a++)
         if (e->ir->insts[inst->args[a]].type != KILN__I64 || !fits(known[inst->args[a]])) return anything;
-    if (inst->arg_count <= (int)first) return anything;
+    if (inst->arg_count <= first) return anything;
     return of_operator(inst->op, known[inst->args[first]], known[inst->args[inst->arg_count - 1]]);
 }
 
@@ -86,7 +84,7 @@ void kiln__find_short(kiln__emitter *e) {
 
 /* Whether arguments of type i64 are all short, and some are; of a comparison: some that are computed. Of indices alone,
  * as a causal mask compares them, the compiler would keep what comes out from pass to pass, in predicates that it packs
- * and unpacks: 600 instructions in place of 544 for softmax of bf16 rows of 1,600 columns. */
+ * and unpacks, which takes more than it saves. */
 static bool has_short_arguments(const kiln__emitter *e, const kiln__inst *inst, bool compares) {
     bool any = false;
     for (int a = 0; a < inst->arg_count; a++) {

@@ -175,11 +175,7 @@ static void values_of_rows_may_take_an_inputs_place(void **state) {
     run_over_an_input("tile", "1", 50, 33);
 }
 int main(int argc, char **argv) {
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-#if !defined(KILN_SOFTWARE_DRIVER)
-    puts("skipped: the software GPU was not built, for want of a C++ compiler");
-    return 77;
-#endif
+    if (packed_tests_are_skipped(argc, argv)) return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_chunks_is_combined), cmocka_unit_test(packs_cross_rows_that_are_broadcast),
         cmocka_unit_test(groups_go_through_many_rows), cmocka_unit_test(one_row_of_scattered_halves),

@@ -75,11 +75,7 @@ static void runs_may_have_any_length(void **state) {
 }
 
 int main(int argc, char **argv) {
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-#if !defined(KILN_SOFTWARE_DRIVER)
-    puts("skipped: the software GPU was not built, for want of a C++ compiler");
-    return 77;
-#endif
+    if (packed_tests_are_skipped(argc, argv)) return 77;
     const struct CMUnitTest tests[] = {cmocka_unit_test(weights_of_channels_are_those_of_the_reference),
                                        cmocka_unit_test(runs_may_have_any_length)};
     return cmocka_run_group_tests_name("weights of channels", tests, open_packed_device, close_packed_device);

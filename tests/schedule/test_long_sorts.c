@@ -58,11 +58,7 @@ static void values_of_every_type_are_sorted(void **state) {
 }
 
 int main(int argc, char **argv) {
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-#if !defined(KILN_SOFTWARE_DRIVER)
-    puts("skipped: the software GPU was not built, for want of a C++ compiler");
-    return 77;
-#endif
+    if (packed_tests_are_skipped(argc, argv)) return 77;
     const struct CMUnitTest tests[] = {cmocka_unit_test(long_rows_are_sorted_as_the_reference_does),
                                        cmocka_unit_test(values_of_every_type_are_sorted)};
     return cmocka_run_group_tests_name("long rows that are sorted", tests, open_packed_device, close_packed_device);

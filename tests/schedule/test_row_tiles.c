@@ -151,11 +151,7 @@ static void a_run_has_the_same_bits_among_others(void **state) {
 }
 
 int main(int argc, char **argv) {
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-#if !defined(KILN_SOFTWARE_DRIVER)
-    puts("skipped: the software GPU was not built, for want of a C++ compiler");
-    return 77;
-#endif
+    if (packed_tests_are_skipped(argc, argv)) return 77;
     const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_give_what_the_reference_gives),
                                        cmocka_unit_test(any_extents_may_be_tiles),
                                        cmocka_unit_test(a_run_has_the_same_bits_among_others)};

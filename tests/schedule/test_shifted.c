@@ -99,11 +99,7 @@ static void any_places_may_be_shifted(void **state) {
 }
 
 int main(int argc, char **argv) {
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-#if !defined(KILN_SOFTWARE_DRIVER)
-    puts("skipped: the software GPU was not built, for want of a C++ compiler");
-    return 77;
-#endif
+    if (packed_tests_are_skipped(argc, argv)) return 77;
     const struct CMUnitTest tests[] = {cmocka_unit_test(shifted_vectors_give_what_the_reference_gives),
                                        cmocka_unit_test(any_places_may_be_shifted)};
     return cmocka_run_group_tests_name("shifted vectors", tests, open_packed_device, close_packed_device);

@@ -39,11 +39,7 @@ static void a_row_has_the_same_bits_wrapped(void **state) {
 }
 
 int main(int argc, char **argv) {
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-#if !defined(KILN_SOFTWARE_DRIVER)
-    puts("skipped: the software GPU was not built, for want of a C++ compiler");
-    return 77;
-#endif
+    if (packed_tests_are_skipped(argc, argv)) return 77;
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_row_has_the_same_bits_wrapped)};
     return cmocka_run_group_tests_name("wrapped vectors", tests, open_packed_device, close_packed_device);
 }

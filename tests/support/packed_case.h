@@ -17,6 +17,10 @@ extern software_device packed_device;
 int open_packed_device(void **state);
 int close_packed_device(void **state);
 
+/* What main begins with: the name of a test, from the command line. True where the software GPU was not built, which it
+ * says. */
+bool packed_tests_are_skipped(int argc, char **argv);
+
 typedef struct packed_result {
     char schedule[160]; /* its description */
     void *output;       /* of the caller's, or NULL: takes the first so many bytes that the GPU has written */
