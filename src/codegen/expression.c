@@ -347,7 +347,8 @@ const char *kiln__spell_definition(const kiln__emitter *e, uint32_t i) {
     const bool is_short = !called && kiln__is_computed_short(e, i);
     for (int a = 0; a < inst->arg_count; a++) {
         const bool narrowed = is_short && e->ir->insts[inst->args[a]].type == KILN__I64;
-        args[a] = kiln__spell(e, narrowed ? "(int)%s" : "%s", kiln__spell_value(e, inst->args[a]));
+        args[a] = kiln__spell_value(e, inst->args[a]);
+        if (narrowed) args[a] = kiln__spell(e, "(int)%s", args[a]);
     }
     if (is_short && type == KILN__I64) type = KILN__I32;
     if (inst->op == KILN__OP_UNIFORM) args[2] = spell_position(e, KILN__LINEAR_INDEX, e->element[i]);
