@@ -211,11 +211,12 @@ KILN_DEVICE void kiln_fetch(kiln_vector<T, N> &vector, const T *p, const Span &s
 }
 template <int V, class T, int N, class Span>
 KILN_DEVICE void kiln_fetch_early(kiln_vector<T, N> &vector, const T *p, const Span &span) {
-    typedef typename kiln_word<sizeof(T) * V>::type word;
+    constexpr int width = V < N ? V : N; /* of a single element one */
+    typedef typename kiln_word<sizeof(T) * width>::type word;
     if constexpr (!Span::always_whole)
         if (!span.whole()) return kiln_load_part(vector, p, span.low, span.high);
 #pragma unroll
-    for (int i = 0; i < N / V; ++i)
+    for (int i = 0; i < N / width; ++i)
         reinterpret_cast<word *>(&vector)[i] = kiln_load_early(reinterpret_cast<const word *>(p) + i);
 }
 template <int V, class T, int N, class Span>

@@ -75,6 +75,10 @@ static const packed_case in_flight[] = {
     {"y = softmax(x * w + m)", "1", "f16[19,9001] f16[9001] f16[9001] f16[19,9001]",
      "cluster 2, block 128, shared, inner, vector 8 x 5, 2 rows per block, prefetch, online, peeled",
      "cluster 2, block 128, vector 8, rows 2, online", true},
+    /* Rows that all begin with a vector and do not end with one: single elements of what they share. */
+    {"y = rms_norm(x, w)", "1", "bf16[9,21077]{21120,1} bf16[21077] bf16[9,21077]{21120,1}",
+     "cluster 8, block 128, shared, inner, vector 8 x 3, 2 rows per block, prefetch, peeled",
+     "cluster 8, block 128, vector 8, rows 2, phased", false},
     {"s = sum(x * w); z = x * w - mean(x)", "1", "f32[9,5003] f32[5003] f32[9] f32[9,5003]",
      "cluster 2, block 128, shared, inner, vector 4 x 5, 2 rows per block, prefetch, peeled",
      "cluster 2, block 128, rows 2", false},
@@ -139,8 +143,35 @@ static void bits_do_not_depend_on_the_rows_beside(void **state) {
             }
 }
 
+/* Any columns and pitches, where rows begin alike, in turns or anywhere. What cannot have rows in flight has others. A
+ * failure names the program, the tensors and the pins. */
+static void any_rows_may_be_in_flight(void **state) {
+    static const char *const programs[] = {"y = rms_norm(x, w)", "y = softmax(x * w)", "y = x * w - mean(x)"};
+    static const char *const types[] = {"f16", "bf16", "f32"};
+    static const char *const pins[] = {"block 32, rows 2", "cluster 2, block 32, rows 3",
+                                       "cluster 4, block 64, rows 2, phased"};
+    uint32_t random = 20261130;
+    int in_flight_seen = 0;
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        char tensors[128];
+        packed_result result = {.output = NULL};
+        int draw[7];
+        packed_draw(&random, COUNT(draw), draw);
+        const char *program = programs[draw[0] % 3], *x = types[draw[1] % 3], *w = types[draw[2] % 3];
+        const int rows = 1 + draw[3] % 9, cols = 600 + draw[4] % 1400;
+        const int pitches[] = {cols, (cols + 7) / 8 * 8, cols + draw[5] % 20}, pitch = pitches[draw[6] % 3];
+        snprintf(tensors, sizeof tensors, "%s[%d,%d]{%d,1} %s[%d] %s[%d,%d]{%d,1}", x, rows, cols, pitch, w, cols, x,
+                 rows, cols, pitch);
+        run_packed_case(&(packed_case){program, "1", tensors, "inner", pins[i % 3], false}, &result);
+        in_flight_seen += strstr(result.schedule, "rows per block, prefetch") != NULL;
+    }
+    assert_true(in_flight_seen > 20);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_may_be_worked_on_in_flight),
+                                       cmocka_unit_test(any_rows_may_be_in_flight),
                                        cmocka_unit_test(bits_do_not_depend_on_the_rows_beside)};
     return cmocka_run_group_tests_name("rows in flight", tests, open_packed_device, close_packed_device);
 }

@@ -47,6 +47,8 @@ const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT] = {
     "loops",
     "loops, stream, splits 3",
     "outlined, cluster 2, threads 64, shared",
+    "block 32, shared, rows 2",
+    "cluster 2, block 32, shared, rows 3",
 };
 
 /* ---- chance ---- */
@@ -241,6 +243,7 @@ static void draw_strides(fuzz_random *random, bool input, fuzz_recipe recipe, fu
         int64_t size = t->view.sizes[i], gap = PICK(random, gaps), garbage = PICK(random, unused);
         bool negative = percent(random, 10), repeats = percent(random, 5), wider = percent(random, 25),
              is_unused = percent(random, 50);
+        if (gap == 64) gap = (span + 15) / 16 * 16 - span; /* to where vectors begin, as allocators do */
         int64_t stride = k == 0 && steps ? step : k > 0 && wider ? span + gap : span;
         if (size > 0) span = stride * size;
         if (t->overlaps) stride = 1 + gap % 3;

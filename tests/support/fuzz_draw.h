@@ -40,7 +40,7 @@ typedef struct fuzz_case {
 } fuzz_case;
 
 /* Schedules that are pinned where they are possible; the first one, NULL, pins nothing. */
-#define FUZZ_SCHEDULE_COUNT 34
+#define FUZZ_SCHEDULE_COUNT 36
 extern const char *const fuzz_schedules[FUZZ_SCHEDULE_COUNT];
 
 /* Case number `index`. Runs of neighbouring cases differ in values and kept extents alone, and mostly share a kernel.
