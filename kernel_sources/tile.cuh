@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Copies between tensors and a tile of whole rows in shared memory, by all threads of the block: flat ones, and row by
- * row where they do not lie one behind the other (programs whose columns are combined in order, and pinned tiles). */
+/* Copies between tensors whose rows lie one behind the other and a tile of whole rows in shared memory, by all threads
+ * of the block. */
 
 /* `count` elements that begin at an aligned address, in vectors of V elements; the last may be partial. */
 template <int V, class T> KILN_DEVICE void kiln_tile_fill(unsigned char *shared, const T *from, int count) {
@@ -67,20 +67,6 @@ template <int V, class T> KILN_DEVICE void kiln_tile_drain_shifted(T *to, const 
     }
 }
 #endif
-
-/* A row's columns, by a warp, which lie side by side on both sides. */
-template <class T> KILN_DEVICE void kiln_tile_copy(T *to, const T *from) {
-    constexpr int batch = KILN_TILE_ELEMENTS; /* under way at once */
-    for (int first = (int)threadIdx.x % 32; first < KILN_COLS; first += 32 * batch) {
-        T some[batch];
-#pragma unroll
-        for (int b = 0; b < batch; ++b)
-            if (first + 32 * b < KILN_COLS) some[b] = from[first + 32 * b];
-#pragma unroll
-        for (int b = 0; b < batch; ++b)
-            if (first + 32 * b < KILN_COLS) to[first + 32 * b] = some[b];
-    }
-}
 
 /* A row's vector in the tile; one that overhangs the row, element by element. */
 template <class T, int N, class Span>

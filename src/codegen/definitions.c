@@ -114,8 +114,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     emit_flag(e, s->edges == KILN__EDGES_WRAPPED, "KILN_WRAPPED");
     EMIT_IF(s->edges == KILN__EDGES_WRAPPED, {"KILN_KEPT_ROWS", kept_rows(e)},
             {"KILN_GROUPS", kiln__column_of(s)->groups}, {"KILN_EXCHANGED_ROWS", kiln__column_of(s)->exchanged_rows});
-    EMIT_IF(s->strategy == KILN__ROW_TILE, {"KILN_TILE_ACCESSES", KILN__TILE_ACCESSES},
-            {"KILN_TILE_ELEMENTS", KILN__TILE_ELEMENTS});
+    EMIT_IF(s->strategy == KILN__ROW_TILE, {"KILN_TILE_ACCESSES", KILN__TILE_ACCESSES});
     EMIT_IF(kiln__row_of(s)->invariant_inputs, {"KILN_INVARIANT_INPUTS", kiln__row_of(s)->invariant_inputs});
     emit_flag(e, s->edges == KILN__EDGES_PEELED && s->strategy != KILN__ANY_SHAPE, "KILN_PEELED");
     EMIT_IF(s->strategy == KILN__ANY_SHAPE, {"KILN_LANES_CAN_BE_ROWS", s->any.lanes_can_be_rows});

@@ -141,7 +141,7 @@ void kiln__emit_put(const kiln__emitter *e, int o) {
             access, name, name, name);
     else if (kiln__column_of(e->schedule)->tile.rows && e->problem->operands[o].per_element)
         kiln__emit_tile_put(e, o);
-    else if (e->schedule->staging.kind == KILN__STAGING_TILE && !e->rows_in_vectors)
+    else if (e->schedule->tensors[o].copy_width)
         kiln__write(e, "        kiln_tile_keep(%s, %s, span);\n", name, kiln__spell_tile_place(e, o));
     else if (e->rows_in_vectors && e->schedule->tensors[o].kind == KILN__ACCESS_TRANSPOSED)
         emit_put_lines(e, o);

@@ -48,9 +48,30 @@ static double reread_us(const work *w) {
     return memory_us(w, again) / (in_l2 ? L2_SPEED : 1);
 }
 
+/* Of a row tile: what is copied, and a vector of each thread of what is not. */
+static double asked_of_tile(const work *w) {
+    const kiln__problem *p = w->g->problem;
+    const kiln__schedule *s = w->s;
+    double sum = 0;
+    for (int i = 0; i < p->input_count; i++) {
+        const kiln__operand *input = &p->operands[i];
+        const kiln__access *access = &s->tensors[i];
+        const double size = (double)kiln_type_size(input->type);
+        const double all = size * w->cols * (input->follows_rows ? s->team.rows_per_block : 1);
+        const double accesses = (double)s->team.threads * KILN__TILE_ACCESSES * KILN__ACCESS_BYTES;
+        if (!input->per_element) continue;
+        if (!access->copy_width)
+            sum += s->team.threads * s->vector_width * size;
+        else
+            sum += access->copy_shifted ? fmin(accesses, all) : all;
+    }
+    return sum;
+}
+
 /* Bytes that a block has asked for and not got. */
 static double asked_bytes(const work *w) {
     const kiln__schedule *s = w->s;
+    if (s->strategy == KILN__ROW_TILE) return asked_of_tile(w);
     if (s->staging.kind == KILN__STAGING_TILE) return s->staging.bytes;
     const double vectors = s->staging.kind == KILN__STAGING_NONE ? s->batch : (double)s->steps;
     return vectors * s->team.threads * s->vector_width * w->g->traits.input_bytes * kiln__work_rows_in_flight(w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that do not begin at multiples of a vector, or are short: a block copies several as one flat array into shared
- * memory, where lanes read theirs. */
+ * memory, where lanes read theirs. Tensors whose rows do not lie one behind the other are read and written in place. */
 #include "base/types.h"
 #include "schedule/access.h"
 #include "schedule/build.h"
@@ -21,15 +21,15 @@ static bool is_of_rows(const kiln__operand *operand) {
     return operand->per_element && (operand->output || operand->follows_rows);
 }
 
-static bool has_elements_of_rows(const kiln__problem *problem) {
+/* Whether a block may copy some tensor's rows as one flat array. */
+static bool has_flat_rows(const kiln__problem *problem) {
     for (int o = 0; o < problem->input_count + problem->output_count; o++)
-        if (is_of_rows(&problem->operands[o])) return true;
+        if (is_of_rows(&problem->operands[o]) && kiln__is_contiguous(problem, &problem->operands[o])) return true;
     return false;
 }
 
-/* Whether a block may copy rows as one flat array. */
 static bool suits(const kiln__problem *problem) {
-    if (stores_runs(problem) || !has_elements_of_rows(problem)) return false;
+    if (stores_runs(problem) || !has_flat_rows(problem)) return false;
     const bool reads = problem->taken || problem->tables || problem->packed || problem->lengths;
     return !problem->across && !problem->sorted && !reads;
 }
@@ -39,21 +39,17 @@ static int input_before(const kiln__problem *problem, int o, const bool taken[KI
     const size_t size = kiln_type_size(problem->operands[o].type);
     for (int i = 0; problem->operands[o].output && i < problem->input_count; i++) {
         const kiln__operand *input = &problem->operands[i];
-        if (kiln__has_own_elements(input) && !taken[i] && kiln_type_size(input->type) == size) return i;
+        const bool tiled = kiln__has_own_elements(input) && kiln__is_contiguous(problem, input);
+        if (tiled && !taken[i] && kiln_type_size(input->type) == size) return i;
     }
     return -1;
 }
 
-/* A tensor's copy; of a flat one whole accesses wherever tiles of so many rows begin. */
+/* Whole accesses, wherever tiles of so many rows begin. */
 static void set_copy(const kiln__problem *problem, const kiln__operand *operand, int64_t rows, kiln__access *access) {
     const int width = kiln__elements_of_access(operand->type);
-    const bool own_rows = operand->output || operand->follows_rows;
-    access->copy = kiln__is_contiguous(problem, operand)     ? KILN__COPY_FLAT
-                   : operand->contiguous_columns && own_rows ? KILN__COPY_ROWS
-                                                             : KILN__COPY_ELEMENTS;
     access->copy_width = width;
-    const bool anywhere = operand->alignment < width || (operand->follows_rows && rows * problem->cols % width != 0);
-    access->copy_shifted = access->copy == KILN__COPY_FLAT && anywhere;
+    access->copy_shifted = operand->alignment < width || (operand->follows_rows && rows * problem->cols % width != 0);
 }
 
 /* Places for every tensor of the tile. */
@@ -64,7 +60,7 @@ static int64_t place(const kiln__problem *problem, int64_t rows, kiln__schedule 
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
         const int shared = input_before(problem, o, taken);
-        if (!operand->per_element) continue;
+        if (!operand->per_element || !kiln__is_contiguous(problem, operand)) continue;
         const int64_t elements = operand->follows_rows || operand->output ? rows * problem->cols : problem->cols;
         if (shared >= 0) taken[shared] = true;
         s->tensors[o].offset = shared >= 0 ? s->tensors[shared].offset : (int)bytes;
@@ -108,7 +104,7 @@ bool kiln__row_tile_build(const kiln__given *g, const kiln__pins *point, kiln__s
     if (!set_vectors(g->problem, point, s)) return false;
     const int64_t bytes = place(g->problem, rows, s);
     const int64_t vectors = kiln__divide_up(g->problem->cols, s->vector_width);
-    for (int o = 0; o < g->problem->input_count; o++) s->tensors[o].staged = g->problem->operands[o].per_element;
+    for (int o = 0; o < g->problem->input_count; o++) s->tensors[o].staged = s->tensors[o].copy_width > 0;
     s->strategy = KILN__ROW_TILE;
     s->staging.kind = KILN__STAGING_TILE;
     s->team.group = KILN__GROUP_LANES;

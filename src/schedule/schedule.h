@@ -80,18 +80,8 @@ typedef enum kiln__access_kind {
     KILN__ACCESS_WRAPPED     /* column: a vector is of the rows of one column, and of the next */
 } kiln__access_kind;
 
-/* Of a tile's copy through registers, what a thread has under way at once: accesses, or elements of rows that are
- * apart.
- */
+/* Of a tile's copy through registers, accesses that a thread has under way at once. */
 #define KILN__TILE_ACCESSES 4
-#define KILN__TILE_ELEMENTS 8
-
-/* How a tensor's part of a row tile gets there or back. */
-typedef enum kiln__tile_copy {
-    KILN__COPY_ELEMENTS, /* each has an address of its own */
-    KILN__COPY_ROWS,     /* contiguous rows that do not lie one behind the other: a warp copies one at a time */
-    KILN__COPY_FLAT      /* one flat array, in accesses of copy_width elements */
-} kiln__tile_copy;
 
 /* How a tensor is read or written. */
 typedef struct kiln__access {
@@ -107,9 +97,8 @@ typedef struct kiln__access {
     bool overhangs;     /* row, masked: vectors are read whole, with the elements of the rows before and behind */
     bool reduced_whole; /* the largest and smallest, any and all of it are found of several elements at a time, as they
                          * are stored */
-    kiln__tile_copy copy;
-    int copy_width;
-    bool copy_shifted; /* ... which are shifted into place: tiles begin at any element of one */
+    int copy_width;     /* of a row tile, elements per access in which it is copied; 0: it has no part in the tile */
+    bool copy_shifted;  /* ... which are shifted into place: tiles begin at any element of one */
 } kiln__access;
 
 /* How the first phase is reduced where it is reduced together with the next one. */

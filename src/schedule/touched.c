@@ -83,27 +83,42 @@ static void add_access(pieces *p, uint64_t first, uint64_t last, unsigned bytes)
     for (uint64_t piece = first / bytes; piece <= last / bytes; piece++) add(p, piece);
 }
 
-/* A tile is copied as one flat array. */
-static kiln__touched flat(const kiln__schedule *s, double size) {
-    const double bytes = WARP * s->vector_width * size;
-    return (kiln__touched){s->vector_width * size / 16, bytes / KILN__LINE_BYTES, bytes / KILN__SECTOR_BYTES};
+static void add_element(pieces *lines, pieces *sectors, uint64_t first, unsigned bytes) {
+    add_access(lines, first, first + bytes - 1, KILN__LINE_BYTES);
+    add_access(sectors, first, first + bytes - 1, KILN__SECTOR_BYTES);
 }
+
+/* ---- tiles ---- */
+
+/* One flat array, `requests` accesses of 16 bytes by each thread. */
+static kiln__touched flat(double requests) {
+    const double bytes = WARP * KILN__ACCESS_BYTES;
+    return (kiln__touched){requests, requests * bytes / KILN__LINE_BYTES, requests * bytes / KILN__SECTOR_BYTES};
+}
+
+/* A row tile's copy of a tensor, for each vector of the tile: what all rows share is copied once. */
+static kiln__touched copied(const kiln__problem *p, const kiln__schedule *s, int tensor) {
+    const kiln__operand *operand = &p->operands[tensor];
+    const bool shared = !operand->output && !operand->follows_rows;
+    const double elements = (double)s->vector_width / (shared ? s->team.rows_per_block : 1);
+    return flat(elements * (double)kiln_type_size(operand->type) / KILN__ACCESS_BYTES);
+}
+
+/* ---- all schedules ---- */
 
 kiln__touched kiln__warp_touches(const kiln__problem *problem, const kiln__schedule *s, int tensor) {
     const kiln__operand *operand = &problem->operands[tensor];
     const kiln__access *access = &s->tensors[tensor];
-    const uint64_t size = kiln_type_size(operand->type);
-    const int width = access->kind == KILN__ACCESS_SAME ? 1 : kiln__access_elements(access);
+    const unsigned size = (unsigned)kiln_type_size(operand->type);
+    const unsigned width = access->kind == KILN__ACCESS_SAME ? 1 : (unsigned)kiln__access_elements(access);
     const double requests = (double)s->vector_width / kiln__access_elements(access);
     pieces lines = {.count = 0}, sectors = {.count = 0};
-    if (s->staging.kind == KILN__STAGING_TILE) return flat(s, (double)size);
+    if (access->copy_width) return copied(problem, s, tensor);
+    if (kiln__column_of(s)->tile.rows) return flat(s->vector_width * (double)size / KILN__ACCESS_BYTES);
     for (int t = 0; t < WARP; t++) {
         const element e = first_of(problem, s, t);
         if (e.row >= problem->rows || (problem->layout != KILN__LAYOUT_FLAT && e.column >= problem->cols)) continue;
-        const uint64_t first = place_of(problem, operand, e.row, e.column) * size;
-        const uint64_t last = first + (unsigned)width * size - 1;
-        add_access(&lines, first, last, KILN__LINE_BYTES);
-        add_access(&sectors, first, last, KILN__SECTOR_BYTES);
+        add_element(&lines, &sectors, place_of(problem, operand, e.row, e.column) * size, width * size);
     }
     return (kiln__touched){requests, requests * lines.count, requests * sectors.count};
 }

@@ -16,7 +16,6 @@ KILN_DEVICE kiln_i64 kiln_offset_in_r(const kiln_arguments &args, kiln_index col
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first vector before the row */
     const float *in_x;
     const float *in_r;
     float *out_y;
@@ -32,7 +31,6 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.in_x = args.in_x + row.index * 30050;
     row.in_r = args.in_r;
     row.out_y = args.out_y + row.index * 30050;
-    row.shift = (int)(row.index * 2 & (KILN_VECTOR_WIDTH - 1));
 }
 
 /* One vector of columns of the inputs that stay with the row, as stored. */
@@ -40,14 +38,15 @@ struct kiln_staged {
     kiln_vector<float, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<4>(in_x, row.in_x + col, span.loaded(row));
+        kiln_load<1>(in_x, row.in_x + col);
     }
 };
 
-[kernel_sources/staging_registers.cuh]
+[kernel_sources/stream.cuh]
+[kernel_sources/staging_none.cuh]
 
 #define KILN_BLOCK_VALUES 0
-#define KILN_BLOCK_STRIDE 7513
+#define KILN_BLOCK_STRIDE 12801
 #define KILN_BLOCK_AXIS 30050
 #define KILN_BLOCK_AXES 1
 [kernel_sources/block_slots.cuh]
@@ -65,7 +64,7 @@ struct kiln_block2 {
     }
     typedef float value;
     typedef float result;
-    static constexpr int columns = 100, lanes = 2, place = 120208;
+    static constexpr int columns = 100, lanes = 2, place = 51216;
     static KILN_MEMBER kiln_block2 identity() { return {(-kiln_infinity())}; }
     KILN_MEMBER void take(value v, int at)
     {
@@ -91,20 +90,18 @@ struct kiln_values2 {
 struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        kiln_vector<float, KILN_VECTOR_WIDTH> in_r;
-#pragma unroll
-        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) in_r.set(j, span.has(j) ? *(row.in_r + kiln_offset_in_r(row.args, (col + j))) : float());
         kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
+        const float v2 = kiln_slot<kiln_block2>(col);
+        const float v3 = kiln_widen(*(row.in_r + kiln_offset_in_r(row.args, col)));
+        const float v4 = v2 * v3;
+        const kiln_quotient d4(v4);
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
-            const float v2 = kiln_slot<kiln_block2>(col + j);
-            const float v3 = kiln_widen(in_r.get(j));
-            const float v4 = v2 * v3;
-            const float v5 = kiln_ratio(v0, v4);
+            const float v5 = d4.divide(v0);
             out_y.at[j] = v5;
         }
-        kiln_put<4>(out_y, row.out_y + col, span);
+        kiln_store<1>(out_y, row.out_y + col);
     }
 };
 

@@ -19,7 +19,6 @@ KILN_DEVICE kiln_i64 kiln_offset_out_i(const kiln_arguments &args, kiln_index co
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
-    int shift; /* elements of the first vector before the row */
     const kiln_bf16 *in_x;
     const kiln_bf16 *in_w;
     kiln_bf16 *out_y;
@@ -44,22 +43,23 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.out_y = args.out_y + row.index * 1234;
     row.out_i = args.out_i + row.index * args.row_out_i;
     row.out_t = args.out_t + row.index * 1;
-    row.shift = (int)(row.index * 2 & (KILN_VECTOR_WIDTH - 1));
 }
 
 /* One vector of columns of the inputs that stay with the row, as stored. */
 struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_x;
+    kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<4>(in_x, row.in_x + col, span.loaded(row));
+        kiln_load<1>(in_x, row.in_x + col);
+        kiln_load<1>(in_w, row.in_w + col);
     }
 };
 
 [kernel_sources/staging_registers.cuh]
 
 #define KILN_BLOCK_VALUES 0
-#define KILN_BLOCK_STRIDE 309
+#define KILN_BLOCK_STRIDE 1235
 #define KILN_BLOCK_AXIS 1234
 #define KILN_BLOCK_AXES 1
 [kernel_sources/block_slots.cuh]
@@ -113,12 +113,10 @@ struct kiln_block15 {
 struct kiln_values11 {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
-        kiln_fetch_shifted<4>(in_w, row.in_w, row, col, span);
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
-            const float v1 = kiln_widen(in_w.get(j));
+            const float v1 = kiln_widen(staged.in_w.get(j));
             const float v9 = v0 * row.v8;
             const float v10 = v9 * v1;
             if (span.has(j)) kiln_value<kiln_block11>(col + j) = v10;
@@ -130,12 +128,10 @@ struct kiln_values11 {
 struct kiln_values15 {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
-        kiln_fetch_shifted<4>(in_w, row.in_w, row, col, span);
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
-            const float v1 = kiln_widen(in_w.get(j));
+            const float v1 = kiln_widen(staged.in_w.get(j));
             const float v9 = v0 * row.v8;
             const float v10 = v9 * v1;
             if (span.has(j)) kiln_value<kiln_block15>(col + j) = v10;
@@ -151,7 +147,7 @@ struct kiln_phase0 {
     {
         r3 = 0.0f;
     }
-    KILN_MEMBER void whole_vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
@@ -159,22 +155,6 @@ struct kiln_phase0 {
             const float v2 = v0 * v0;
             r3 = r3 + v2;
         }
-    }
-    KILN_MEMBER void masked_vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
-    {
-#pragma unroll
-        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
-            const float v0 = kiln_widen(staged.in_x.get(j));
-            const float v2 = v0 * v0;
-            r3 = r3 + (span.has(j) ? v2 : 0.0f);
-        }
-    }
-    KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
-    {
-        if (span.whole())
-            whole_vector(row, staged, col, span);
-        else
-            masked_vector(row, staged, col, span);
     }
     static KILN_MEMBER kiln_phase0 combine(const kiln_phase0 &a, const kiln_phase0 &b)
     {
@@ -206,32 +186,15 @@ struct kiln_phase1 {
     {
         r16 = (-kiln_infinity());
     }
-    KILN_MEMBER void whole_vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
-    {
-#pragma unroll
-        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
-            const float v11 = kiln_slot<kiln_block11>(col + j);
-            const float v12 = (float)kiln_columns_of_block<100>(col + j);
-            const float v13 = kiln_ratio(v11, v12);
-            r16 = kiln_maximum(r16, v13);
-        }
-    }
-    KILN_MEMBER void masked_vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
-    {
-#pragma unroll
-        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
-            const float v11 = kiln_slot<kiln_block11>(col + j);
-            const float v12 = (float)kiln_columns_of_block<100>(col + j);
-            const float v13 = kiln_ratio(v11, v12);
-            r16 = kiln_maximum(r16, (span.has(j) ? v13 : (-kiln_infinity())));
-        }
-    }
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        if (span.whole())
-            whole_vector(row, staged, col, span);
-        else
-            masked_vector(row, staged, col, span);
+        const float v11 = kiln_slot<kiln_block11>(col);
+        const float v12 = (float)kiln_columns_of_block<100>(col);
+        const float v13 = kiln_ratio(v11, v12);
+#pragma unroll
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
+            r16 = kiln_maximum(r16, v13);
+        }
     }
     static KILN_MEMBER kiln_phase1 combine(const kiln_phase1 &a, const kiln_phase1 &b)
     {
@@ -256,26 +219,24 @@ KILN_DEVICE void kiln_after1(kiln_row &row, const kiln_phase1 &reduced)
 struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
-        kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_w;
-        kiln_fetch_shifted<4>(in_w, row.in_w, row, col, span);
         float y0[KILN_VECTOR_WIDTH];
+        const float v11 = kiln_slot<kiln_block11>(col);
+        const float v12 = (float)kiln_columns_of_block<100>(col);
+        const float v13 = kiln_ratio(v11, v12);
+        const kiln_i64 v15 = kiln_slot<kiln_block15>(col);
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
-            const float v1 = kiln_widen(in_w.get(j));
+            const float v1 = kiln_widen(staged.in_w.get(j));
             const float v9 = v0 * row.v8;
             const float v10 = v9 * v1;
-            const float v11 = kiln_slot<kiln_block11>(col + j);
-            const float v12 = (float)kiln_columns_of_block<100>(col + j);
-            const float v13 = kiln_ratio(v11, v12);
             const float v14 = v10 - v13;
-            const kiln_i64 v15 = kiln_slot<kiln_block15>(col + j);
             y0[j] = v14;
-            if (span.has(j) && (col + j) % 7 == 0) kiln_narrow(v15, *(row.out_i + kiln_offset_out_i(row.args, (col + j))));
         }
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<4>(out_y, row.out_y + col, span);
+        kiln_store<1>(out_y, row.out_y + col);
+        if (col % 7 == 0) kiln_narrow(v15, *(row.out_i + kiln_offset_out_i(row.args, col)));
     }
 };
 

@@ -44,9 +44,9 @@ struct kiln_staged {
     kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> in_b;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_load<4>(in_x, row.in_x + col);
-        kiln_load<4>(in_w, row.in_w + col);
-        kiln_load<4>(in_b, row.in_b + col);
+        kiln_load<8>(in_x, row.in_x + col);
+        kiln_load<8>(in_w, row.in_w + col);
+        kiln_load<8>(in_b, row.in_b + col);
     }
 };
 
@@ -146,7 +146,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_bf16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_store<4>(out_y, row.out_y + col);
+        kiln_store<8>(out_y, row.out_y + col);
     }
 };
 

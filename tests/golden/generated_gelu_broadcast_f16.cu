@@ -46,9 +46,9 @@ struct kiln_staged {
     kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_c;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_a, row.in_a + col, span);
-        kiln_fetch<8>(in_b, row.in_b + kiln_offset_in_b(row.args, col), span);
-        kiln_fetch<8>(in_c, row.in_c + col, span);
+        kiln_fetch<4>(in_a, row.in_a + col, span);
+        kiln_fetch<4>(in_b, row.in_b + kiln_offset_in_b(row.args, col), span);
+        kiln_fetch<4>(in_c, row.in_c + col, span);
     }
 };
 
@@ -77,7 +77,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<8>(out_y, row.out_y + col, span);
+        kiln_put<4>(out_y, row.out_y + col, span);
     }
 };
 

@@ -40,23 +40,15 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
 /* One vector of columns of the inputs that stay with the row, as stored. */
 struct kiln_staged {
     kiln_vector<float, KILN_VECTOR_WIDTH> in_x;
-    kiln_vector<float, KILN_VECTOR_WIDTH> in_w;
     KILN_MEMBER void recall(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
         kiln_tile_recall(in_x, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
-        kiln_tile_recall(in_w, reinterpret_cast<float *>(kiln_shared + 6144) + col, span);
     }
-    static KILN_EXCHANGE void fill(const kiln_arguments &args, kiln_i64 first, int rows)
+    static KILN_MEMBER void fill(const kiln_arguments &args, kiln_i64 first, int rows)
     {
         kiln_tile_fill<4>(kiln_shared + 0, args.in_x + first * KILN_COLS, rows * KILN_COLS);
-        for (int i = (int)threadIdx.x; i < KILN_COLS; i += KILN_THREADS) {
-            kiln_row row(args, first + i / KILN_COLS);
-            const kiln_index col = i % KILN_COLS;
-            kiln_begin(row);
-            reinterpret_cast<float *>(kiln_shared + 6144)[i] = *(row.in_w + kiln_offset_in_w(row.args, col));
-        }
     }
-    static KILN_EXCHANGE void drain(const kiln_arguments &args, kiln_i64 first, int rows)
+    static KILN_MEMBER void drain(const kiln_arguments &args, kiln_i64 first, int rows)
     {
         kiln_tile_drain<4>(args.out_y + first * KILN_COLS, kiln_shared + 0, rows * KILN_COLS);
     }
@@ -104,11 +96,14 @@ KILN_DEVICE void kiln_after0(kiln_row &row, const kiln_phase0 &reduced)
 struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
+        kiln_vector<float, KILN_VECTOR_WIDTH> in_w;
+#pragma unroll
+        for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) in_w.set(j, span.has(j) ? *(row.in_w + kiln_offset_in_w(row.args, (col + j))) : float());
         kiln_vector<float, KILN_VECTOR_WIDTH> out_y;
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
             const float v0 = kiln_widen(staged.in_x.get(j));
-            const float v1 = kiln_widen(staged.in_w.get(j));
+            const float v1 = kiln_widen(in_w.get(j));
             const float v2 = v0 * v1;
             const float v4 = row.d3.divide(v2);
             out_y.at[j] = v4;

@@ -65,7 +65,7 @@ struct kiln_staged {
     kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_x;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<4>(in_x, row.in_x + col, span.loaded(row));
+        kiln_fetch<8>(in_x, row.in_x + col, span.loaded(row));
     }
 };
 
@@ -196,7 +196,7 @@ struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)
     {
         kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_w;
-        kiln_fetch<4>(in_w, row.in_w + col, span);
+        kiln_fetch<8>(in_w, row.in_w + col, span);
         float y0[KILN_VECTOR_WIDTH];
 #pragma unroll
         for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) {
@@ -210,7 +210,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<4>(out_y, row.out_y + col, span);
+        kiln_put<8>(out_y, row.out_y + col, span);
     }
 };
 

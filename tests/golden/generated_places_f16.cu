@@ -82,8 +82,8 @@ struct kiln_staged {
     kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_t;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_load<8>(in_x, row.in_x + col);
-        kiln_load<8>(in_t, row.in_t + col);
+        kiln_load<4>(in_x, row.in_x + col);
+        kiln_load<4>(in_t, row.in_t + col);
     }
 };
 
@@ -188,7 +188,7 @@ struct kiln_finish {
         if (row.writes_out_y) {
         kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y1, out_y);
-        kiln_store<8>(out_y, row.out_y + col);
+        kiln_store<4>(out_y, row.out_y + col);
         }
     }
 };

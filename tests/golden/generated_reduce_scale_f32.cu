@@ -10,6 +10,7 @@ struct kiln_arguments {
 struct kiln_row {
     const kiln_arguments &args;
     kiln_i64 index;
+    int tile; /* the row's first element in the tile */
     const float *in_x;
     float *out_y;
     float v2; /* max */
@@ -27,16 +28,25 @@ KILN_DEVICE void kiln_begin(kiln_row &row)
     row.out_y = args.out_y + row.index * 128;
 }
 
+[kernel_sources/tile.cuh]
 /* One vector of columns of the inputs that stay with the row, as stored. */
 struct kiln_staged {
     kiln_vector<float, KILN_VECTOR_WIDTH> in_x;
-    KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
+    KILN_MEMBER void recall(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_load<2>(in_x, row.in_x + col);
+        kiln_tile_recall(in_x, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
+    }
+    static KILN_MEMBER void fill(const kiln_arguments &args, kiln_i64 first, int rows)
+    {
+        kiln_tile_fill<4>(kiln_shared + 0, args.in_x + first * KILN_COLS, rows * KILN_COLS);
+    }
+    static KILN_MEMBER void drain(const kiln_arguments &args, kiln_i64 first, int rows)
+    {
+        kiln_tile_drain<4>(args.out_y + first * KILN_COLS, kiln_shared + 0, rows * KILN_COLS);
     }
 };
 
-[kernel_sources/staging_registers.cuh]
+[kernel_sources/staging_tile.cuh]
 
 /* Phase 0: the reductions combined together, in one exchange. */
 struct kiln_phase0 {
@@ -86,23 +96,31 @@ struct kiln_finish {
             const float v3 = row.d2.divide(v0);
             out_y.at[j] = v3;
         }
-        kiln_store<2>(out_y, row.out_y + col);
+        kiln_tile_keep(out_y, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
     }
 };
 
 
 extern "C" __global__ void __launch_bounds__(KILN_THREADS) kiln_kernel(const __grid_constant__ kiln_arguments args)
 {
-    kiln_row row(args, kiln_row_index());
-    if (row.index >= args.rows) return;
-    kiln_begin(row);
+    const kiln_i64 first = kiln_block() * KILN_ROWS_PER_BLOCK;
+    if (first >= args.rows) return;
+    const int rows = args.rows - first < KILN_ROWS_PER_BLOCK ? (int)(args.rows - first) : KILN_ROWS_PER_BLOCK;
+    kiln_staged::fill(args, first, rows);
+    kiln_copy_wait();
+    kiln_block_barrier();
     kiln_staging staging;
-    staging.fill(row);
-    kiln_phase0 phase0;
-    phase0.clear();
-    staging.each_vector(row, phase0);
-    kiln_after0(row, kiln_all_reduce(phase0));
-    staging.rematerialise();
-    kiln_finish finish;
-    staging.each_vector(row, finish);
+    for (int r = (int)threadIdx.x / KILN_THREADS_PER_ROW; r < rows; r += KILN_THREADS / KILN_THREADS_PER_ROW) {
+        kiln_row row(args, first + r);
+        kiln_begin(row);
+        row.tile = r * KILN_COLS;
+        kiln_phase0 phase0;
+        phase0.clear();
+        staging.each_vector(row, phase0);
+        kiln_after0(row, kiln_all_reduce(phase0));
+        kiln_finish finish;
+        staging.each_vector(row, finish);
+    }
+    kiln_block_barrier();
+    kiln_staged::drain(args, first, rows);
 }

@@ -66,7 +66,7 @@ struct kiln_staged {
     kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> in_b;
     KILN_MEMBER void load(const kiln_row &row, kiln_index col, const kiln_span &span)
     {
-        kiln_fetch<8>(in_a, row.in_a + col, span);
+        kiln_fetch<4>(in_a, row.in_a + col, span);
     }
     static KILN_MEMBER void fill_transposed(kiln_staged *staged, const kiln_row &row)
     {
@@ -75,7 +75,7 @@ struct kiln_staged {
             kiln_vector<float, KILN_STEPS> lines[KILN_VECTOR_WIDTH];
             const kiln_i64 first = kiln_offset_in_w(row.args, row.index);
 #pragma unroll
-            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch<2>(lines[j], row.in_w + first, line);
+            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch<4>(lines[j], row.in_w + first, line);
 #pragma unroll
             for (int k = 0; k < KILN_STEPS; ++k)
 #pragma unroll
@@ -85,7 +85,7 @@ struct kiln_staged {
             kiln_vector<kiln_f16, KILN_STEPS> lines[KILN_VECTOR_WIDTH];
             const kiln_i64 first = kiln_offset_in_b(row.args, row.index);
 #pragma unroll
-            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch_shifted<2>(lines[j], row.in_b, first + j * row.args.stride2_in_b, row, line);
+            for (int j = 0; j < KILN_VECTOR_WIDTH; ++j) kiln_fetch_shifted<4>(lines[j], row.in_b, first + j * row.args.stride2_in_b, row, line);
 #pragma unroll
             for (int k = 0; k < KILN_STEPS; ++k)
 #pragma unroll
@@ -112,7 +112,7 @@ struct kiln_finish {
         }
         kiln_vector<kiln_f16, KILN_VECTOR_WIDTH> out_y;
         kiln_narrow_vector(y0, out_y);
-        kiln_put<8>(out_y, row.out_y + col, span);
+        kiln_put<4>(out_y, row.out_y + col, span);
     }
 };
 

@@ -44,11 +44,11 @@ struct kiln_staged {
     {
         kiln_tile_recall(in_x, reinterpret_cast<float *>(kiln_shared + 0) + row.tile + col, span);
     }
-    static KILN_EXCHANGE void fill(const kiln_arguments &args, kiln_i64 first, int rows)
+    static KILN_MEMBER void fill(const kiln_arguments &args, kiln_i64 first, int rows)
     {
         kiln_tile_fill<4>(kiln_shared + 0, args.in_x + first * KILN_COLS, rows * KILN_COLS);
     }
-    static KILN_EXCHANGE void drain(const kiln_arguments &args, kiln_i64 first, int rows)
+    static KILN_MEMBER void drain(const kiln_arguments &args, kiln_i64 first, int rows)
     {
     }
 };
