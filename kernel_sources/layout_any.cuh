@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Layout: known at run time. A run's columns are row.vectors vectors from column row.start + row.head on, where all
- * tensors are aligned there, and single elements before and behind them; else all are single ones. */
+/* Layout: known at run time. A run's columns are row.vectors vectors from column row.start + row.head on, where the
+ * tensor of reference is aligned, and single elements before and behind them; tensors that are not aligned there are
+ * shifted into place. Where a tensor's columns do not lie side by side all are single ones. */
 
 /* What is loaded and stored is whole. */
 struct kiln_span {
     static constexpr bool always_whole = true;
     static constexpr int low = 0, high = KILN_VECTOR_WIDTH;
     KILN_MEMBER bool whole() const { return true; }
+    KILN_MEMBER bool readable() const { return true; }
     KILN_MEMBER bool has(int) const { return true; }
 };
 
@@ -14,15 +16,12 @@ struct kiln_span {
 template <class T> KILN_DEVICE int kiln_head(const T *p) {
     return (int)(-((kiln_u64)p / sizeof(T)) % KILN_VECTOR_WIDTH);
 }
-/* Whether accesses of V elements are aligned at p; what all columns of a run share is wherever it is. */
-template <int V, class T> KILN_DEVICE bool kiln_is_wide(const T *p, kiln_i64 stride, int head) {
-    return stride == 0 || (kiln_u64)(p + head) % (sizeof(T) * V) == 0;
-}
-
 template <int V, class T, int N>
-KILN_DEVICE void kiln_fetch_any(kiln_vector<T, N> &vector, const T *p, kiln_i64 stride, kiln_index col) {
+KILN_DEVICE void kiln_fetch_any(kiln_vector<T, N> &vector, const kiln_row &row, const T *p, kiln_i64 stride,
+                                kiln_index col) {
     if constexpr (N > 1)
-        if (stride != 0) return kiln_load<V>(vector, p + col);
+        if (stride != 0)
+            return kiln_fetch_moved<V>(vector, p + row.start, col - row.start, row.args.shape.run, kiln_span());
     const T same = p[N > 1 ? 0 : col * stride];
 #pragma unroll
     for (int j = 0; j < N; ++j) vector.set(j, same);
@@ -30,7 +29,7 @@ KILN_DEVICE void kiln_fetch_any(kiln_vector<T, N> &vector, const T *p, kiln_i64 
 template <int V, class T, int N>
 KILN_DEVICE void kiln_put_any(const kiln_vector<T, N> &vector, T *p, kiln_i64 stride, kiln_index col) {
     if constexpr (N > 1)
-        kiln_store<V>(vector, p + col);
+        kiln_put_moved<V>(vector, p, col, kiln_span());
     else
         p[col * stride] = vector.get(0);
 }

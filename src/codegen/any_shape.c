@@ -18,20 +18,14 @@ static void emit_places(const kiln__emitter *e) {
                         e->name[o]);
 }
 
-/* Vectors are aligned in the tensor of reference, and are none where others are not. */
+/* Vectors are aligned in the tensor of reference; where others are not they are shifted into place. */
 static void emit_vectors(const kiln__emitter *e) {
     const int reference = e->schedule->any.reference;
     kiln__write(e, "    row.head = 0;\n    row.vectors = 0;\n    if (!args.shape.vectors) return;\n");
     if (reference < 0) return;
     kiln__write(e, "    const int head = kiln_head(row.%s + row.start);\n    if (args.shape.run <= head",
                 e->name[reference]);
-    for (int o = 0; o < e->tensors; o++)
-        if (o != reference && e->problem->operands[o].per_element)
-            kiln__write(e,
-                        " ||\n        !kiln_is_wide<%d>(row.%s + row.start, kiln_column_stride(args.shape, "
-                        "args.strides_%s), head)",
-                        e->schedule->tensors[o].width, e->name[o], e->name[o]);
-    kiln__write(e, ")\n        return;\n    row.head = head;\n"
+    kiln__write(e, ") return;\n    row.head = head;\n"
                    "    row.vectors = (args.shape.run - head) / KILN_VECTOR_WIDTH;\n"
                    "    if (row.vectors == 0) row.head = 0;\n");
 }

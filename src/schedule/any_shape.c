@@ -14,7 +14,7 @@ enum {
     MOST_VECTOR = 8,
     BYTES = 64,            /* that a thread has under way of all inputs, ... */
     MOST_BATCH = 4,        /* ... in no more vectors than these, nor fewer than one */
-    COLUMNS_OF_LANES = 8,  /* more for a lane, vectors or single ones, and a block works on the row */
+    COLUMNS_OF_LANES = 20, /* more for a lane, vectors or single ones, and a block works on the row */
     LEAST_SHARED = 32,     /* columns: of rows that lie side by side, one thread has a whole row of up to so many */
     MOST_CHUNKS = 1 << 20, /* of a row; threads go on to what is behind */
 };
@@ -133,7 +133,8 @@ kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) 
     const int64_t width = shape.vectors ? s->vector_width : 1, elements = kiln__divide_up(shape.run, width);
     const int64_t all = kiln__times(elements, shape.runs);
     const bool block = all > COLUMNS_OF_LANES * LANES;
-    shape.row_shift = rows_are_closer && few ? 0 : log2_from(all, block ? THREADS : LANES);
+    const int64_t at_once = kiln__divide_up(all, s->batch); /* as many threads have all under way */
+    shape.row_shift = rows_are_closer && few ? 0 : block ? log2_from(all, THREADS) : log2_from(at_once, LANES);
     const int threads = shape.rows_in_lanes ? THREADS / LANES : 1 << shape.row_shift;
     shape.run_shift = s->passes.ordered ? 0 : log2_from(elements, threads);
     if (s->any.shares_rows && block && shape.runs == 1)
