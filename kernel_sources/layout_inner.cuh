@@ -3,7 +3,7 @@
  * row's own start, so where rows are not aligned (KILN_MASKED) vectors start up to KILN_VECTOR_WIDTH - 1 columns before
  * it.
  *
- * KILN_PEELED: they start up to as many columns behind it, at row.head. There are KILN_VECTORS of them in each row, and
+ * KILN_PEELED: they start up to as many columns behind it, at row.head. There are KILN_VECTORS of them in a row, and
  * the KILN_SINGLES columns before and behind them are elements of their own, one for each of the first ranks. So few
  * vectors that what all rows share has two whole ones, which begin elsewhere, for each. */
 
@@ -24,18 +24,27 @@ KILN_DEVICE kiln_index kiln_steps_of(const kiln_row &row) {
 #ifdef KILN_LENGTHS
 #define KILN_END row.cols /* each row ends somewhere of its own: any vector may be partial */
 #define KILN_ENDS 0
-#define KILN_KNOWN_STEPS false
 #else
 #define KILN_END KILN_COLS
 /* Whether a row's first vector and its last may be partial, and they alone: loops treat them apart. */
 #define KILN_ENDS KILN_MASKED
-/* Whether it is known while compiling which steps' vectors all ranks have. */
+#endif
+
+/* Columns that all rows have, and whether it is known while compiling which steps' vectors are among them. */
+#if !defined KILN_LENGTHS
+#define KILN_LEAST_COLS KILN_COLS
+#endif
+#ifdef KILN_LEAST_COLS
 #define KILN_KNOWN_STEPS (KILN_SPLITS == 1 && !KILN_ORDERED)
+#else
+#define KILN_LEAST_COLS 0
+#define KILN_KNOWN_STEPS false
 #endif
 
 #ifdef KILN_PEELED
-#define KILN_VECTORS (KILN_COLS / KILN_VECTOR_WIDTH - 1)
-#define KILN_SINGLES (KILN_COLS - KILN_VECTORS * KILN_VECTOR_WIDTH)
+#define KILN_VECTORS (KILN_END / KILN_VECTOR_WIDTH - 1)
+#define KILN_LEAST_VECTORS (KILN_LEAST_COLS / KILN_VECTOR_WIDTH - 1)
+#define KILN_SINGLES (KILN_END - KILN_VECTORS * KILN_VECTOR_WIDTH)
 #endif
 
 /* A split row is cut into chunks of whole vectors, a block for each. */
@@ -73,20 +82,20 @@ KILN_DEVICE kiln_index kiln_column(const kiln_row &row, kiln_index step) {
 
 #ifdef KILN_PEELED
 /* The column of the rank's single element; of who has none that of the first. */
-KILN_DEVICE bool kiln_has_single() { return kiln_rank() < KILN_SINGLES; }
+KILN_DEVICE bool kiln_has_single(const kiln_row &row) { return kiln_rank() < KILN_SINGLES; }
 KILN_DEVICE kiln_index kiln_single(const kiln_row &row) {
-    const int rank = kiln_has_single() ? kiln_rank() : 0;
+    const int rank = kiln_has_single(row) ? kiln_rank() : 0;
     return rank < row.head ? rank : rank + KILN_VECTORS * KILN_VECTOR_WIDTH;
 }
-KILN_DEVICE bool kiln_step_is_whole(kiln_index step) { return (step + 1) * KILN_THREADS_PER_ROW <= KILN_VECTORS; }
-KILN_DEVICE bool kiln_inside(const kiln_row &, kiln_index, kiln_index step) {
+KILN_DEVICE bool kiln_step_is_whole(kiln_index step) { return (step + 1) * KILN_THREADS_PER_ROW <= KILN_LEAST_VECTORS; }
+KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index, kiln_index step) {
     return kiln_step_is_whole(step) || KILN_VECTOR_NUMBER(kiln_rank(), step) < KILN_VECTORS;
 }
 KILN_DEVICE bool kiln_step_is_inside(kiln_index step) { return kiln_step_is_whole(step); }
 #else
 /* Whether all vectors of the step lie before the row's end: known while compiling where the step is. */
 KILN_DEVICE bool kiln_step_is_whole(kiln_index step) {
-    return KILN_KNOWN_STEPS && (step + 1) * (kiln_i64)KILN_THREADS_PER_ROW * KILN_VECTOR_WIDTH <= KILN_COLS;
+    return KILN_KNOWN_STEPS && (step + 1) * (kiln_i64)KILN_THREADS_PER_ROW * KILN_VECTOR_WIDTH <= KILN_LEAST_COLS;
 }
 
 /* Whether the step's vector at col has a column of the row in it. */
@@ -98,7 +107,7 @@ KILN_DEVICE bool kiln_inside(const kiln_row &row, kiln_index col, kiln_index ste
 /* Whether the row ends neither in the step's vectors nor in those behind them: known while compiling where the
  * step is. */
 KILN_DEVICE bool kiln_step_is_inside(kiln_index step) {
-    return KILN_KNOWN_STEPS && ((step + 1) * (kiln_i64)KILN_THREADS_PER_ROW + 1) * KILN_VECTOR_WIDTH <= KILN_COLS;
+    return KILN_KNOWN_STEPS && ((step + 1) * (kiln_i64)KILN_THREADS_PER_ROW + 1) * KILN_VECTOR_WIDTH <= KILN_LEAST_COLS;
 }
 #endif
 

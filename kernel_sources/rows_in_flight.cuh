@@ -131,7 +131,7 @@ struct kiln_staging {
 #pragma unroll
         for (int i = 1; i < KILN_ROWS_PER_BLOCK; ++i)
             if (i == r) own = single[i];
-        if (kiln_has_single()) body.vector(row, own, kiln_single(row), kiln_span(row, 0, 0));
+        if (kiln_has_single(row)) body.vector(row, own, kiln_single(row), kiln_span(row, 0, 0));
 #endif
     }
     /* The vectors of row `r`. */

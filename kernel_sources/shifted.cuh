@@ -52,7 +52,7 @@ KILN_DEVICE void kiln_join(kiln_vector<T, N> &vector, const kiln_vector<T, N> (&
 template <int W, class T, int N, class I, class Span>
 KILN_DEVICE void kiln_fetch_moved(kiln_vector<T, N> &vector, const T *p, I col, kiln_i64 end, const Span &span) {
     const int skip = kiln_skip<W>(p + col);
-    if constexpr (sizeof(T) * W >= 4) {
+    if constexpr (sizeof(T) * W >= 4 && N > 1) {
         if (span.readable() && (skip == 0 || (col >= skip && col + N + W - skip <= end))) {
             if (skip == 0)
                 kiln_load<W>(vector, p + col);

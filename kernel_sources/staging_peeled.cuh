@@ -31,7 +31,7 @@ struct kiln_staging {
         }
         parts[KILN_BATCH].clear();
         parts[KILN_BATCH].vector(row, single, kiln_single(row), kiln_span(row, 0, 0));
-        if (!kiln_has_single()) parts[KILN_BATCH].clear();
+        if (!kiln_has_single(row)) parts[KILN_BATCH].clear();
 #pragma unroll
         for (int step = 1; step <= KILN_BATCH; step *= 2)
 #pragma unroll
@@ -60,7 +60,7 @@ struct kiln_staging {
     }
     /* The last pass. Who has a single element begins with it, so that nobody waits for it at the end. */
     template <class Body> KILN_MEMBER void finish(const kiln_row &row, Body &body) {
-        if (kiln_has_single()) body.vector(row, single, kiln_single(row), kiln_span(row, 0, 0));
+        if (kiln_has_single(row)) body.vector(row, single, kiln_single(row), kiln_span(row, 0, 0));
         each_inside(row, body);
     }
 };

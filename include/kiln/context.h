@@ -40,15 +40,17 @@ typedef enum kiln_log_detail {
     KILN_LOG_DETAIL_DEBUG = 4    /* also each kernel that is found or loaded */
 } kiln_log_detail;
 
-/* What to do about a kernel that is in no cache and no pack. Exact ones are made for one shape, others serve any shape
- * of a program and its types: docs/packs.md. */
+/* What to do about a kernel that is in no cache and no pack. Exact ones are made for one shape, others serve a range of
+ * columns, or any shape, of a program and its types: docs/packs.md. */
 typedef enum kiln_policy {
     KILN_POLICY_COMPILE = 0,       /* compile the exact one and wait; without NVRTC as NEVER_COMPILE */
-    KILN_POLICY_NEVER_COMPILE = 1, /* take one for any shape, else return KILN_E_WOULD_COMPILE, without waiting for a
-                                      compile of another thread's; needs no NVRTC */
+    KILN_POLICY_NEVER_COMPILE = 1, /* take one for a range or any shape, else return KILN_E_WOULD_COMPILE, without
+                                      waiting for a compile of another thread's; needs no NVRTC */
     KILN_POLICY_CONTEXT = 2,       /* in kiln_call_options: as the context's options say */
     KILN_POLICY_ANY_SHAPE = 3,     /* one for any shape in any case; KILN_E_UNSUPPORTED where the program has none */
-    KILN_POLICY_BACKGROUND = 4     /* one for any shape until the exact one is compiled behind it; plans keep theirs */
+    KILN_POLICY_BACKGROUND = 4,    /* one for any shape until the exact one is compiled behind it; plans keep theirs */
+    KILN_POLICY_RANGE = 5          /* one for a range of columns, which is compiled once for all of them
+                                      (kiln_range_end); the exact one of programs that have none */
 } kiln_policy;
 
 /* Kernels made beforehand by `kiln precompile`: a file (path), or where path is NULL size bytes at data, which outlive

@@ -159,7 +159,8 @@ KILN_API kiln_status kiln_run(const kiln_program *program, const kiln_tensor *te
 /* What one call or plan has of its own. */
 typedef struct kiln_call_options {
     size_t struct_size;   /* sizeof(kiln_call_options), as KILN_CALL_OPTIONS_INIT sets it */
-    kiln_policy policy;   /* instead of the context's. Where the exact one is there, only ANY_SHAPE is different */
+    kiln_policy policy;   /* instead of the context's. Where the exact one is there, only ANY_SHAPE and RANGE are
+                             different */
     int dependent_launch; /* not 0: programmatic dependent launch. The kernel may begin while what is before it in the
                              stream ends, and waits for that before it looks at memory; what is behind it and was
                              launched so, too, may begin likewise. It is another kernel. Architectures before sm_90,
@@ -275,12 +276,13 @@ typedef struct kiln_plan_info {
                                 the rows ask, which are open */
     int launches;            /* kernels launched one after another */
     kiln_schedule_origin schedule_origin;
-    int any_shape; /* not 0: the kernel serves any shape of the program and its types */
+    int any_shape;                 /* not 0: the kernel serves any shape of the program and its types */
+    int64_t least_cols, most_cols; /* of a kernel that serves a range of columns; else 0 */
 } kiln_plan_info;
 #define KILN_PLAN_INFO_INIT \
     { \
         sizeof(kiln_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KILN_ORIGIN_MEMORY, 0, 0, 0, 0, 0, 0, 0, 0, \
-            KILN_SCHEDULE_MODEL, 0 \
+            KILN_SCHEDULE_MODEL, 0, 0, 0 \
     }
 
 /* Fills *info (struct_size set by the caller). Its strings belong to the plan; the source is written out by the first
@@ -300,10 +302,16 @@ typedef struct kiln_problem {
                      device of the current CUDA context, or of kiln_context_options.device */
     int reserved; /* 0 */
     const kiln_call_options *options; /* of the calls that it is for; NULL: the defaults. Of their policy only
-                                         KILN_POLICY_ANY_SHAPE counts: otherwise it is the exact kernel */
+                                         KILN_POLICY_ANY_SHAPE and KILN_POLICY_RANGE count: otherwise it is the exact
+                                         kernel */
 } kiln_problem;
 #define KILN_PROBLEM_INIT \
     { NULL, NULL, 0, NULL, 0, 0, 0, NULL }
+
+/* Of the range of columns that a kernel of KILN_POLICY_RANGE serves, the last: a power of two from 64 on, from 512 on
+ * also half as many more. Rows of up to 8,192 columns have 12 kernels: that of 1 column, and then those of
+ * kiln_range_end(columns) + 1. columns: up to 2^30. Thread-safe. */
+KILN_API int64_t kiln_range_end(int64_t columns);
 
 /* What a problem has come to. */
 typedef struct kiln_prepare_result {

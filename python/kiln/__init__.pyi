@@ -6,7 +6,7 @@ __version__: str
 Axes = int | Sequence[int] | None
 Names = str | Sequence[str]
 Path = str | os.PathLike[str]
-Policy = Literal["compile", "never_compile", "any_shape", "background"]
+Policy = Literal["compile", "never_compile", "any_shape", "background", "range"]
 Level = Literal["error", "warning", "info", "debug"]
 
 class Error(Exception):

@@ -6,7 +6,7 @@ from . import _core
 from ._errors import argument_error
 from ._nvrtc import nvrtc_path
 
-POLICIES = {"compile": 0, "never_compile": 1, "any_shape": 3, "background": 4}
+POLICIES = {"compile": 0, "never_compile": 1, "any_shape": 3, "background": 4, "range": 5}
 LEVELS = ("error", "warning", "info", "debug")
 HOST_ARRAYS = ("reference", "gpu")
 
@@ -17,7 +17,8 @@ class Context(_core.Context):
     cache_dir: the folder of compiled kernels; "" for none. None: KILN_CACHE_DIR, else ~/.cache/kiln.
     policy: "compile", or "never_compile", which raises where neither the kernel nor one that serves any shape is in a
         cache or a pack, or "any_shape": the latter, compiled if need be, and no other, or "background": the latter until
-        the kernel has been compiled by a thread of the context's.
+        the kernel has been compiled by a thread of the context's, or "range": one that serves a range of columns, compiled
+        once for all of them.
     packs: files of `kiln precompile`. record: a file that gets a line for each kernel that they lack.
     nvrtc, driver: paths of these libraries. None: KILN_NVRTC, CUDA_HOME or CUDA_PATH, else pip's package, else a
     toolkit's; KILN_DRIVER, else the system's.

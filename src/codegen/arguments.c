@@ -85,6 +85,7 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
     for (int o = 0; o < operands; o++) all_linear &= problem->operands[o].linear;
     if (problem->any_shape) return add_any_shape(ir, problem, out);
     add(out, KILN__FIELD_ROWS, 0, 0, 8);
+    if (problem->least_cols) add(out, KILN__FIELD_COLUMNS, 0, 0, 8);
     if (kiln__schedule_has_workspace(schedule)) add(out, KILN__FIELD_WORKSPACE, 0, 0, 8);
     for (int o = 0; o < operands; o++) add_strides(problem, o, out);
     for (int o = 0; o < operands; o++) add_table(problem, o, out);
@@ -125,6 +126,7 @@ void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem 
         uint32_t divisor[3];
         switch (field->kind) {
         case KILN__FIELD_ROWS: value = problem->rows; break;
+        case KILN__FIELD_COLUMNS: value = problem->cols; break;
         case KILN__FIELD_STRIDE: value = problem->operands[field->index].outer_strides[field->dim]; break;
         case KILN__FIELD_ROW: value = problem->operands[field->index].row_stride; break;
         case KILN__FIELD_STEP: value = problem->operands[field->index].inner_strides[field->dim]; break;

@@ -29,6 +29,9 @@ void kiln__emit_header(const kiln__emitter *e) {
         kiln__write(e, "elements");
     else if (e->problem->any_shape)
         kiln__write(e, "rows and columns, any strides");
+    else if (e->problem->least_cols)
+        kiln__write(e, "rows x %" PRId64 " to %" PRId64 " columns, any strides", e->problem->least_cols,
+                    e->problem->cols);
     else if (kiln__column_of(e->schedule)->tile.rows || e->schedule->edges == KILN__EDGES_WRAPPED)
         kiln__write(e, "runs of %" PRId64 " rows x %" PRId64 " columns", kept_rows(e), e->problem->cols);
     else
@@ -101,6 +104,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     emit_flag(e, s->evict_first_rows != 0, "KILN_POLICIES");
     emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");
     emit_flag(e, e->problem->lengths, "KILN_LENGTHS");
+    EMIT_IF(e->problem->least_cols, {"KILN_LEAST_COLS", e->problem->least_cols});
     emit_flag(e, s->edges == KILN__EDGES_SHIFTED, "KILN_SHIFTED");
     emit_flag(e, kiln__ir_finds_values(e->ir), "KILN_UNCONTRACTED"); /* which the compiler's options follow */
     emit_flag(e, e->problem->pitch != 0, "KILN_PITCHED");

@@ -123,6 +123,8 @@ const char *kiln__spell_value(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     if (inst->op == KILN__OP_COUNT && e->problem->any_shape)
         return kiln__spell(e, "((%s)row.args.shape.cols)", kiln__cxx_ctype(inst->type));
+    if (inst->op == KILN__OP_COUNT && e->problem->least_cols)
+        return kiln__spell(e, "((%s)row.args.columns)", kiln__cxx_ctype(inst->type));
     if (inst->op == KILN__OP_COUNT) return spell_number(e, inst->type, (double)e->problem->cols, e->problem->cols);
     if (kiln__op_is_literal(inst->op)) return spell_number(e, inst->type, inst->u.f64, inst->u.i64);
     return kiln__spell(e, e->element[i] ? "v%u" : e->rows_in_vectors ? "row.v%u[j]" : "row.v%u", i);
@@ -243,7 +245,7 @@ static const char *spell_product(const kiln__emitter *e, uint32_t i) {
  * does. */
 static const char *spell_division_by_constant(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i], *constant = &e->ir->insts[inst->args[1]];
-    const bool counts = constant->op == KILN__OP_COUNT && !e->problem->any_shape;
+    const bool counts = constant->op == KILN__OP_COUNT && !e->problem->any_shape && !e->problem->least_cols;
     if (inst->type != KILN__F32 || (constant->op != KILN__OP_FLOAT && !counts)) return NULL;
     const float divisor = (float)(counts ? (double)e->problem->cols : constant->u.f64), reciprocal = 1.0F / divisor;
     int exponent;

@@ -40,6 +40,7 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
         [KILN__FIELD_SIZE] = {"kiln_i64 size", true, false},
         [KILN__FIELD_TABLE_ROWS] = {"kiln_i64 count", false, true},
         [KILN__FIELD_TABLE_PITCH] = {"kiln_i64 pitch", false, true},
+        [KILN__FIELD_COLUMNS] = {"kiln_i64 columns", false, false},
         [KILN__FIELD_SHAPE] = {"kiln_shape shape", false, false},
         [KILN__FIELD_STRIDES] = {"kiln_strides strides", false, true},
         [KILN__FIELD_EXTENT] = {"kiln_i64 extent", true, false},
@@ -324,14 +325,17 @@ static void emit_phase_of_row(const kiln__emitter *e) {
     if (s->edges == KILN__EDGES_MASKED && e->problem->offsets >= 0)
         kiln__write(e, "    row.shift = (int)((row.index * %d + begin) & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
-    else if (kiln__schedule_shifts(s))
+    else if (s->edges == KILN__EDGES_MASKED && kiln__schedule_shifts(s))
         kiln__write(e, "    row.shift = kiln_skip<KILN_VECTOR_WIDTH>(row.%s);\n", e->name[kiln__row_of(s)->reference]);
     else if (s->edges == KILN__EDGES_MASKED)
         kiln__write(e, "    row.shift = (int)(row.index * %d & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
     if (s->edges == KILN__EDGES_SHIFTED)
         kiln__write(e, "    row.shift = kiln_skip<KILN_VECTOR_WIDTH>(row.%s);\n", e->name[e->inputs]);
-    if (s->edges == KILN__EDGES_PEELED && !e->problem->any_shape)
+    if (s->edges == KILN__EDGES_PEELED && kiln__schedule_shifts(s))
+        kiln__write(e, "    row.head = -kiln_skip<KILN_VECTOR_WIDTH>(row.%s) & (KILN_VECTOR_WIDTH - 1);\n",
+                    e->name[kiln__row_of(s)->reference]);
+    else if (s->edges == KILN__EDGES_PEELED && !e->problem->any_shape)
         kiln__write(e, "    row.head = (int)(row.index * -%d & (KILN_VECTOR_WIDTH - 1));\n",
                     kiln__row_of(s)->row_phase);
 }
@@ -354,7 +358,9 @@ void kiln__emit_begin(const kiln__emitter *e) {
         emit_phase_of_row(e);
     }
     emit_row_values(e, 0);
-    if (e->problem->lengths && e->problem->offsets < 0)
+    if (e->problem->least_cols)
+        kiln__write(e, "    row.cols = (kiln_index)args.columns;\n");
+    else if (e->problem->lengths && e->problem->offsets < 0)
         kiln__write(e, "    row.cols = (kiln_index)%s;\n", kiln__spell_value(e, e->ir->length - 1));
     kiln__write(e, "}\n\n");
     if (e->problem->any_shape) kiln__emit_any_run(e);

@@ -107,7 +107,7 @@ static bool compares_halves(const kiln__emitter *e) {
 static bool has_shifted(const kiln__emitter *e) {
     for (int o = 0; o < e->tensors; o++)
         if (e->schedule->tensors[o].shifted || e->schedule->tensors[o].copy_shifted) return true;
-    return e->schedule->edges == KILN__EDGES_SHIFTED || kiln__schedule_shifts(e->schedule);
+    return e->problem->any_shape || e->schedule->edges == KILN__EDGES_SHIFTED || kiln__schedule_shifts(e->schedule);
 }
 
 static void emit_vector_parts(const kiln__emitter *e) {

@@ -20,6 +20,7 @@ typedef enum kiln__field_kind {
     KILN__FIELD_SIZE,         /* i64: the iteration space's size along axis `dim` */
     KILN__FIELD_TABLE_ROWS,   /* i64: of a tensor whose rows an index chooses: how many it has ... */
     KILN__FIELD_TABLE_PITCH,  /* ... and elements from one to the next */
+    KILN__FIELD_COLUMNS,      /* i64: columns, where the kernel serves a range of them */
     KILN__FIELD_SHAPE,        /* kiln_shape: of a kernel that serves any ... */
     KILN__FIELD_STRIDES,      /* ... with kiln_strides of each operand */
     KILN__FIELD_EXTENT,       /* i64: outer dimension `dim`, where rows are wide */

@@ -26,7 +26,7 @@ static bool is_moved(const kiln__emitter *e, int o) {
 }
 
 /* Where an operand's elements end that may be read beside those of a vector. */
-static const char *spell_end(const kiln__emitter *e) { return e->flat ? "row.args.elements" : "KILN_COLS"; }
+static const char *spell_end(const kiln__emitter *e) { return e->flat ? "row.args.elements" : "KILN_END"; }
 
 static const char *suffix_of(const kiln__emitter *e, int o) {
     if (e->schedule->tensors[o].kind == KILN__ACCESS_WRAPPED) return "_wrapped";
@@ -54,9 +54,9 @@ static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const 
     const char *name = e->name[o];
     int access = e->schedule->tensors[o].width;
     if (e->problem->any_shape)
-        kiln__write(e,
-                    "%skiln_fetch_any<%d>(%s, row.%s, kiln_column_stride(row.args.shape, row.args.strides_%s), col);\n",
-                    indent, access, name, name, name);
+        kiln__write(
+            e, "%skiln_fetch_any<%d>(%s, row, row.%s, kiln_column_stride(row.args.shape, row.args.strides_%s), col);\n",
+            indent, access, name, name, name);
     else if (kiln__access_crosses(&e->schedule->tensors[o]))
         emit_crossing_fetch(e, o, indent);
     else if (is_moved(e, o))

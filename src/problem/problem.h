@@ -54,6 +54,8 @@ typedef struct kiln__problem {
     uint32_t read, taken, later;      /* of the program (kiln__ir) */
     bool tables;                      /* some input's rows are read by an index */
     bool lengths;                     /* rows end before their columns do, each where the program says */
+    int64_t least_cols;               /* rows have as many columns as the launch says, of so many to `cols`, and lie
+                                         anywhere: range.h; 0: cols */
     int offsets;                      /* the input that says where rows begin and end; -1: strides do */
     bool packed;                      /* there are tensors of two elements to a byte */
     int least_vector, most_vector;    /* elements of a vector: of packed tensors whole accesses in every run */

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "problem/range.h"
 #include "runtime/tuned.h"
 #include "schedule/cost.h"
 
-static kiln_status choose_record(const kiln_context *context, const kiln__device *device, const kiln__pins *pins,
-                                 kiln__prepared *out) {
-    kiln_status status = kiln__schedule_choose(out->ir, &out->problem, device, pins, 0, &out->schedule);
+static kiln_status choose_record(const kiln_context *context, const kiln__device *device, const kiln__problem *problem,
+                                 const kiln__pins *pins, kiln__prepared *out) {
+    kiln_status status = kiln__schedule_choose(out->ir, problem, device, pins, 0, &out->schedule);
     if (!status) {
         out->origin = KILN_SCHEDULE_RECORD;
         out->schedule.reason = "a tuned record: measured on such a device";
@@ -22,47 +23,47 @@ static kiln_status choose_record(const kiln_context *context, const kiln__device
 /* The model's choice, which takes a while: the same problem with other numbers of rows has the same. Of neighbouring
  * rows it is how columns are combined; all else is chosen for the rows that there are. */
 static kiln_status choose_by_model(kiln_context *context, const kiln__key *key, const kiln__device *device,
-                                   kiln__prepared *out) {
+                                   const kiln__problem *problem, kiln__prepared *out) {
     const kiln__pins nothing = KILN__PINS_NONE;
     kiln__pins point;
     if (kiln__tuned_recall(context, key, &point) &&
-        !kiln__schedule_choose(out->ir, &out->problem, device, &point, 0, &out->schedule)) {
-        out->schedule.reason = kiln__reason_of_model(&out->problem);
+        !kiln__schedule_choose(out->ir, problem, device, &point, 0, &out->schedule)) {
+        out->schedule.reason = kiln__reason_of_model(problem);
         return KILN_OK;
     }
-    kiln_status status =
-        kiln__schedule_choose_point(out->ir, &out->problem, device, &nothing, 0, &out->schedule, &point);
+    kiln_status status = kiln__schedule_choose_point(out->ir, problem, device, &nothing, 0, &out->schedule, &point);
     if (status) return status;
-    point = kiln__kept_of_point(&out->problem, &point);
+    point = kiln__kept_of_point(problem, &point);
     if (kiln__pins_any(&point)) kiln__tuned_remember(context, key, &point);
     return KILN_OK;
 }
 
 static kiln_status choose_unpinned(kiln_context *context, const kiln__device *device, const kiln__key *key,
-                                   kiln__prepared *out) {
+                                   const kiln__problem *problem, kiln__prepared *out) {
     bool recorded = false;
     kiln__pins pins;
     kiln_status status = kiln__tuned_find(context, key, &recorded, &pins);
     if (status) return status;
     if (recorded && out->attempt == 0) {
-        status = choose_record(context, device, &pins, out);
+        status = choose_record(context, device, problem, &pins, out);
         if (!status || status == KILN_E_MEMORY) return status;
         kiln__clear_error();
     }
     const int attempt = recorded && out->attempt > 0 ? out->attempt - 1 : out->attempt;
-    if (attempt == 0 && !recorded) return choose_by_model(context, key, device, out);
-    return kiln__schedule_choose(out->ir, &out->problem, device, &context->pins, attempt, &out->schedule);
+    if (attempt == 0 && !recorded) return choose_by_model(context, key, device, problem, out);
+    return kiln__schedule_choose(out->ir, problem, device, &context->pins, attempt, &out->schedule);
 }
 
 /* By the caller's pins; else by a tuned record, whose schedule is attempt 0 and those of the library follow; else by
  * the library. */
-static kiln_status choose_schedule(kiln_context *context, const kiln__device *device, kiln__prepared *out) {
+static kiln_status choose_schedule(kiln_context *context, const kiln__device *device, const kiln__problem *problem,
+                                   kiln__prepared *out) {
     out->origin = kiln__pins_any(&context->pins) ? KILN_SCHEDULE_PIN : KILN_SCHEDULE_MODEL;
     if (out->origin == KILN_SCHEDULE_PIN)
-        return kiln__schedule_choose(out->ir, &out->problem, device, &context->pins, out->attempt, &out->schedule);
+        return kiln__schedule_choose(out->ir, problem, device, &context->pins, out->attempt, &out->schedule);
     kiln__key key;
-    kiln_status status = kiln__tuned_key(out->ir, &out->problem, device, &key);
-    if (!status) status = choose_unpinned(context, device, &key, out);
+    kiln_status status = kiln__tuned_key(out->ir, problem, device, &key);
+    if (!status) status = choose_unpinned(context, device, &key, problem, out);
     kiln__key_free(&key);
     return status;
 }
@@ -88,8 +89,39 @@ __attribute__((noinline)) static kiln_status build_problem(const kiln_program *p
 
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                           const kiln__device *device, int attempt, kiln__prepared *out) {
-    const kiln__call call = {program, tensors, scalars, KILN_POLICY_COMPILE, 0, NULL, false};
+    const kiln__call call = {program, tensors, scalars, KILN_POLICY_COMPILE, 0, NULL, false, false};
     return kiln__prepare_for(&call, device, attempt, out);
+}
+
+/* Of the call's own problem. */
+static kiln_status prepare_exact(const kiln__call *call, const kiln__device *device, kiln__prepared *out) {
+    const double start = kiln__now_ms();
+    kiln_status status = choose_schedule(call->program->context, device, &out->problem, out);
+    out->schedule_ms += kiln__now_ms() - start;
+    return status ? status : kiln__prepared_write(out, &out->problem);
+}
+
+/* Of a range of columns, chosen for a typical device of the architecture, so that all of them find it in a pack. */
+static kiln_status prepare_range(const kiln__call *call, int arch, const kiln__problem *range, kiln__prepared *out) {
+    const double start = kiln__now_ms();
+    const kiln__device device = kiln__device_typical(arch);
+    kiln_status status = choose_schedule(call->program->context, &device, range, out);
+    out->schedule_ms += kiln__now_ms() - start;
+    out->least_cols = range->least_cols;
+    out->most_cols = range->cols;
+    return status ? status : kiln__prepared_write(out, range);
+}
+
+/* Of the range that the call's columns are in, where it takes one and the program has one; else of its own problem. */
+static kiln_status prepare_problem(const kiln__call *call, const kiln__device *device, kiln__prepared *out) {
+    if (!kiln__call_takes_range(call)) return prepare_exact(call, device, out);
+    kiln__problem *range = malloc(sizeof *range); /* large for a small stack */
+    if (!range) return kiln__out_of_memory();
+    const bool has_range = !kiln__range_problem(out->ir, &out->problem, range);
+    if (!has_range) kiln__clear_error();
+    kiln_status status = has_range ? prepare_range(call, device->arch, range, out) : prepare_exact(call, device, out);
+    free(range);
+    return status;
 }
 
 kiln_status kiln__prepare_for(const kiln__call *call, const kiln__device *device, int attempt, kiln__prepared *out) {
@@ -97,12 +129,11 @@ kiln_status kiln__prepare_for(const kiln__call *call, const kiln__device *device
     out->attempt = attempt;
     out->counters = &call->program->usage->counters;
     out->group = call->group;
+    out->programmatic = kiln__call_is_programmatic(call, device->arch);
     const double start = kiln__now_ms();
     kiln_status status = build_problem(call->program, call->tensors, call->scalars, out);
-    if (!status) status = choose_schedule(call->program->context, device, out);
-    out->programmatic = kiln__call_is_programmatic(call, device->arch);
     out->schedule_ms = kiln__now_ms() - start;
-    if (!status) status = kiln__prepared_write(out, &out->problem);
+    if (!status) status = prepare_problem(call, device, out);
     if (status) kiln__prepared_free(out);
     return status;
 }
@@ -189,13 +220,24 @@ static kiln_status make_any_shape(const kiln__call *call, kiln_policy policy, co
     return status;
 }
 
-/* In place of an exact kernel that cannot be had, one for any shape that is there. Without it `missing` is what the
- * call comes to. */
+/* The kernel of the range that the call is in, where it is there. */
+static kiln_status find_range(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
+                              kiln__image *image) {
+    kiln__call within = *call;
+    within.policy = KILN_POLICY_NEVER_COMPILE;
+    within.range = true;
+    return make(&within, device, ptx, prepared, image);
+}
+
+/* In place of an exact kernel that cannot be had, one for a range or any shape that is there. Without it `missing` is
+ * what the call comes to. */
 static kiln_status stand_in(const kiln__call *call, const kiln__device *device, bool ptx, kiln_status missing,
                             kiln__prepared *prepared, kiln__image *image) {
     char why[1024];
     snprintf(why, sizeof why, "%s", kiln_last_error());
-    kiln_status status = make_any_shape(call, KILN_POLICY_NEVER_COMPILE, device, ptx, prepared, image);
+    kiln_status status = call->range ? missing : find_range(call, device, ptx, prepared, image);
+    if (status && status != KILN_E_MEMORY)
+        status = make_any_shape(call, KILN_POLICY_NEVER_COMPILE, device, ptx, prepared, image);
     if (status) return status == KILN_E_MEMORY ? status : kiln__fail(missing, "%s", why);
     kiln__clear_error();
     kiln__event_stands_in(call->program->context, prepared);
@@ -229,6 +271,7 @@ static kiln_status compile_at_once(const kiln__call *call, const kiln__device *d
     kiln__call now = *call;
     now.policy = KILN_POLICY_NEVER_COMPILE;
     kiln_status status = compile_exact(&now, device, ptx, prepared, image);
+    if (is_missing(status)) status = find_range(call, device, ptx, prepared, image);
     if (!is_missing(status)) return status;
     status = make_any_shape(call, KILN_POLICY_COMPILE, device, ptx, prepared, image);
     if (status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT) {
@@ -301,6 +344,8 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     info->launches = kiln__schedule_launches(&prepared->schedule, prepared->ir);
     info->schedule_origin = prepared->origin;
     info->any_shape = prepared->any_shape;
+    info->least_cols = prepared->least_cols;
+    info->most_cols = prepared->most_cols;
 }
 
 kiln_status kiln__info_copy(const kiln_plan_info *from, kiln_plan_info *to) {

@@ -218,7 +218,13 @@ typedef struct kiln__call {
     int attempt;                /* of the candidates, the first that will do: 0, unless what is before it will not */
     const kiln__compile_group *group; /* that its compiles are of; NULL: the context's */
     bool dependent;                   /* programmatic dependent launch is asked for */
+    bool range;                       /* the kernel of a range of columns will do, in place of the exact one */
 } kiln__call;
+
+/* Whether the kernel of a range is prepared, where the program has one. */
+static inline bool kiln__call_takes_range(const kiln__call *call) {
+    return call->range || call->policy == KILN_POLICY_RANGE;
+}
 
 /* Older architectures have no such launch. */
 static inline bool kiln__call_is_programmatic(const kiln__call *call, int arch) {
@@ -232,7 +238,7 @@ typedef struct kiln__workspace {
 } kiln__workspace;
 
 static inline bool kiln__policy_valid(kiln_policy policy) {
-    return (int)policy >= KILN_POLICY_COMPILE && policy <= KILN_POLICY_BACKGROUND;
+    return (int)policy >= KILN_POLICY_COMPILE && policy <= KILN_POLICY_RANGE;
 }
 
 /* *policy, the context's, becomes a call's own where its options have one. KILN_E_ARGUMENT. */
@@ -253,9 +259,10 @@ typedef struct kiln__prepared {
     kiln__ir *ir;
     kiln__problem problem; /* of the call, also where ... */
     kiln__schedule schedule;
-    bool any_shape;    /* ... the kernel serves any shape: */
-    kiln__shape shape; /* of this one */
-    int attempt;       /* of the candidates that the schedule is */
+    bool any_shape;                /* ... the kernel serves any shape: */
+    kiln__shape shape;             /* of this one */
+    int64_t least_cols, most_cols; /* that the kernel serves; 0: those of the problem alone */
+    int attempt;                   /* of the candidates that the schedule is */
     kiln_schedule_origin origin;
     bool programmatic; /* the kernel is one for programmatic dependent launch */
     kiln__arguments arguments;

@@ -7,7 +7,7 @@
 
 #include "runtime/background.h"
 
-/* Program, device and whether a kernel for any shape or one that is launched early is asked for, then per tensor one
+/* Program, device, which kernels and whether one that is launched early are asked for, then per tensor one
  * word of type, rank and alignment, its sizes and strides; per four scalars one word. */
 #define MAX_WORDS (2 + KILN_MAX_TENSORS * (1 + 2 * KILN_MAX_RANK) + (KILN_MAX_SCALARS + 3) / 4)
 #define MAX_SHAPES 65536 /* of one context */
@@ -47,6 +47,11 @@ static inline uint64_t mix(uint64_t hash, uint64_t word) {
 static inline uint64_t put(uint64_t **words, uint64_t hash, uint64_t word) {
     *(*words)++ = word;
     return mix(hash, word);
+}
+
+/* Which kernels a call asks for: exact ones, those for any shape, those for a range of columns. */
+static unsigned kernels_of(kiln_policy policy) {
+    return policy == KILN_POLICY_ANY_SHAPE ? 1 : policy == KILN_POLICY_RANGE ? 2 : 0;
 }
 
 /* Bad tensors end here. */
@@ -292,7 +297,7 @@ static inline __attribute__((always_inline)) kiln_status run(const kiln_program 
     if (result) return kiln__driver_fail(driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
     shape seen;
     void *data[KILN_MAX_TENSORS];
-    status = encode(program, device, (policy == KILN_POLICY_ANY_SHAPE) + 2u * dependent, tensors, scalars, &seen);
+    status = encode(program, device, kernels_of(policy) + 4u * dependent, tensors, scalars, &seen);
     if (status) return status;
     for (size_t t = 0; t < tensor_count; t++) data[t] = tensors[t].data;
     int cancelled;
@@ -310,7 +315,7 @@ static inline __attribute__((always_inline)) kiln_status run(const kiln_program 
     pthread_setcancelstate(cancelled, NULL);
     if (known) return status;
     const int attempt = awaited ? atomic_load(&awaited->attempt) : 0;
-    const kiln__call call = {program, tensors, scalars, policy, attempt, NULL, dependent};
+    const kiln__call call = {program, tensors, scalars, policy, attempt, NULL, dependent, false};
     status = run_new(&call, data, workspace, stream, &seen);
     if (awaited) kiln__background_collect(context, awaited);
     kiln__awaited_release(awaited);

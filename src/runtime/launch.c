@@ -472,6 +472,12 @@ static kiln_status check_rows(const kiln_program *program, const kiln_tensor *te
     return KILN_OK;
 }
 
+/* Whether it is there in place of what the call asks for. */
+static bool stands_in(const kiln__call *call, const kiln__prepared *prepared) {
+    if (prepared->any_shape) return call->policy != KILN_POLICY_ANY_SHAPE;
+    return prepared->most_cols && call->policy != KILN_POLICY_RANGE;
+}
+
 /* One schedule: compiled, loaded, ready to be launched. *no_room: the device has no room for its blocks, but may have
  * for another's. */
 static kiln_status try_schedule(const kiln__call *call, const target *on, kiln__launch **launch,
@@ -490,7 +496,7 @@ static kiln_status try_schedule(const kiln__call *call, const target *on, kiln__
         status = limit_grid(&prepared->schedule, on, *launch);
         *no_room = status == KILN_E_UNSUPPORTED;
         if (!status) status = add_splits(program->context, prepared, on, &kernel->loaded, *launch);
-        (*launch)->stands_in = prepared->any_shape && call->policy != KILN_POLICY_ANY_SHAPE;
+        (*launch)->stands_in = stands_in(call, prepared);
         (*launch)->asked = call->policy;
         (*launch)->prepared = prepared_before;
         if (!status && (*launch)->stands_in && call->policy == KILN_POLICY_BACKGROUND)

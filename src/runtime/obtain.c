@@ -82,6 +82,9 @@ char *kiln__prepared_describe(const kiln__prepared *prepared) {
                           kiln_type_name(p->operands[o].type));
     if (prepared->any_shape)
         kiln__text_puts(&text, " | any shape");
+    else if (prepared->most_cols)
+        kiln__text_printf(&text, " | %lld to %lld columns", (long long)prepared->least_cols,
+                          (long long)prepared->most_cols);
     else if (p->layout == KILN__LAYOUT_FLAT)
         kiln__text_puts(&text, " | any number of elements");
     else

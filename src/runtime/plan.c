@@ -195,7 +195,7 @@ kiln_status kiln_compile(const kiln_program *program, const kiln_tensor *tensors
         kernel->image.facts = (kiln__facts){.is_ptx = ptx != 0, .registers = -1, .spill_bytes = -1};
         status = call.policy == KILN_POLICY_ANY_SHAPE
                      ? kiln__prepare_any_shape(program, tensors, scalars, &kernel->prepared)
-                     : kiln__prepare(program, tensors, scalars, &device, 0, &kernel->prepared);
+                     : kiln__prepare_for(&call, &device, 0, &kernel->prepared);
     }
     if (!status && !(kernel->phases = kiln__ir_describe(kernel->prepared.ir))) status = kiln__out_of_memory();
     if (status) {

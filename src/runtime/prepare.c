@@ -193,7 +193,8 @@ static kiln_status take_problem(kiln_preparation *p, const kiln_problem *given, 
         return status;
     }
     kiln__program_hold(t->call.program);
-    if (t->call.policy != KILN_POLICY_ANY_SHAPE) t->call.policy = KILN_POLICY_COMPILE;
+    const bool own = t->call.policy == KILN_POLICY_ANY_SHAPE || t->call.policy == KILN_POLICY_RANGE;
+    if (!own) t->call.policy = KILN_POLICY_COMPILE;
     t->call.group = &p->group;
     t->device = t->given_arch ? kiln__device_typical(given->arch) : *current;
     const size_t tensor_bytes = given->tensor_count * sizeof *given->tensors;

@@ -143,6 +143,7 @@ static void add_extents(kiln__text *key, const kiln__problem *problem) {
     add(key, problem->longest > INT32_MAX / 2);
     add(key, problem->columns_out);
     add(key, problem->uneven_columns);
+    if (problem->least_cols) add(key, problem->least_cols);
     add(key, problem->pitch);
     add(key, problem->filled);
     if (problem->layout == KILN__LAYOUT_INNER) add_bytes(key, problem->inner, (size_t)problem->inner_rank * 8);

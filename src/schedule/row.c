@@ -81,7 +81,8 @@ static int reference_of(const kiln__problem *problem) {
 /* Vectors that begin where a tensor's memory is aligned, wherever rows begin. */
 static bool shift_vectors(const kiln__given *g, int width, kiln__schedule *s) {
     const kiln__problem *problem = g->problem;
-    const bool rows = !problem->lengths && problem->offsets < 0 && !s->passes.ordered && !kiln__needs_slots(problem);
+    const bool whole = !problem->lengths || problem->least_cols;
+    const bool rows = whole && problem->offsets < 0 && !s->passes.ordered && !kiln__needs_slots(problem);
     const int reference = reference_of(problem);
     if (width == 1 || width < problem->least_vector || problem->cols < 2 * (int64_t)width || !rows) return false;
     if (reference < 0 || problem->packed || problem->block_count || problem->across) return false;
@@ -94,8 +95,15 @@ static bool shift_vectors(const kiln__given *g, int width, kiln__schedule *s) {
     return true;
 }
 
+/* Rows of a range of columns begin anywhere: their vectors are shifted into place, where accesses are so wide. */
+static bool set_vectors_anywhere(const kiln__given *g, int width, kiln__schedule *s) {
+    const bool alone = width == 1 && kiln__widest_unaligned(g->problem) <= 2;
+    return alone ? kiln__row_set_vectors(g, width, s) : shift_vectors(g, width, s);
+}
+
 static bool set_vectors(const kiln__given *g, int width, kiln__schedule *s) {
     const bool aligned = width <= kiln__widest_vector(g->problem);
+    if (g->problem->least_cols) return set_vectors_anywhere(g, width, s);
     if (aligned && kiln__row_set_vectors(g, width, s) && !has_narrow_accesses(g->problem, s)) return true;
     return shift_vectors(g, width, s) || (aligned && kiln__row_set_vectors(g, width, s));
 }
@@ -114,7 +122,8 @@ int kiln__row_stage(const kiln__problem *problem, kiln__schedule *s) {
 
 /* Whether vectors begin before rows do. Where rows have lengths, masks may be for their ends alone. */
 static bool overhangs(const kiln__problem *problem, const kiln__schedule *s) {
-    return s->edges == KILN__EDGES_MASKED && !(problem->lengths && s->row.row_phase == 0);
+    const bool ends_alone = problem->lengths && s->row.row_phase == 0 && s->row.reference < 0;
+    return s->edges == KILN__EDGES_MASKED && !ends_alone;
 }
 
 /* How many vectors a row has, with one that overhangs at its start, where there is such. */
@@ -287,8 +296,9 @@ static void set_access(const kiln__problem *problem, int o, kiln__schedule *s) {
 static void peel(const kiln__given *g, kiln__schedule *s) {
     const int least = 2 * s->vector_width; /* a thread for each single element; of fewer columns all may be single */
     const bool peels = s->edges == KILN__EDGES_MASKED && s->staging.kind == KILN__STAGING_REGISTERS &&
-                       !g->traits.finds_columns && !kiln__needs_slots(g->problem) && !g->problem->lengths &&
-                       !s->passes.scanned && s->row.reference < 0;
+                       !g->traits.finds_columns && !kiln__needs_slots(g->problem) && !s->passes.scanned &&
+                       (g->problem->least_cols ? g->problem->least_cols >= least : !g->problem->lengths) &&
+                       (g->problem->least_cols || s->row.reference < 0);
     if (!peels || kiln__least(s->team.threads_per_row, g->problem->cols) < least) return;
     if (s->team.threads_per_row > 512 || s->steps * s->vector_width > 72) return;
     s->edges = KILN__EDGES_PEELED;
@@ -324,6 +334,8 @@ static void set_scans(const kiln__given *g, const kiln__pins *point, kiln__sched
 }
 
 bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
+    const bool split = point->splits > 1 || point->group == KILN__GROUP_GRID;
+    if (split && g->problem->least_cols) return false; /* chunks end where the columns do that are known */
     set_scans(g, point, s);
     if (!set_vectors(g, point->vector_width, s)) return false;
     const int bytes = kiln__row_stage(g->problem, s);

@@ -290,7 +290,7 @@ static inline const kiln__column_schedule *kiln__column_of(const kiln__schedule 
 /* Whether a row's vectors begin where the memory of some tensor is aligned. */
 static inline bool kiln__schedule_shifts(const kiln__schedule *s) {
     const bool rows = s->strategy == KILN__ROW || s->strategy == KILN__SPLIT_ROW;
-    return rows && s->edges == KILN__EDGES_MASKED && kiln__row_of(s)->reference >= 0;
+    return rows && s->edges != KILN__EDGES_ALIGNED && kiln__row_of(s)->reference >= 0;
 }
 
 /* Whether a vector's elements may be in two runs. */

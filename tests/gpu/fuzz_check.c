@@ -52,7 +52,7 @@ kiln_context *fuzz_runner_context(fuzz_runner *runner, int schedule) {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     options.cache_dir = runner->cache_dir;
     options.schedule = fuzz_schedules[schedule] ? fuzz_schedules[schedule] : "";
-    if (runner->any_shape) options.policy = KILN_POLICY_ANY_SHAPE;
+    if (runner->policy) options.policy = runner->policy;
     if (!runner->contexts[schedule]) kiln_context_create(&options, &runner->contexts[schedule]);
     return runner->contexts[schedule];
 }
@@ -192,9 +192,9 @@ static bool run_both(run *r) {
     char sentence[256];
     snprintf(sentence, sizeof sentence, "%s", reference ? kiln_last_error() : "");
     kiln_program_destroy(program);
-    const int schedule = r->runner->any_shape ? 0 : r->c->schedule;
+    const int schedule = r->runner->policy == KILN_POLICY_ANY_SHAPE ? 0 : r->c->schedule;
     kiln_status status = run_scheduled(r, schedule);
-    const bool lacks = r->runner->any_shape && status == KILN_E_UNSUPPORTED && !reference;
+    const bool lacks = r->runner->policy == KILN_POLICY_ANY_SHAPE && status == KILN_E_UNSUPPORTED && !reference;
     if (lacks && strstr(r->outcome->why, "no kernel serves any shape")) return refuse(r);
     if (status == KILN_E_UNSUPPORTED && schedule) status = run_scheduled(r, 0); /* not pinned, then */
     if (status && status == reference) return refuse(r);

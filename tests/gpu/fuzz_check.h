@@ -11,7 +11,7 @@ typedef struct fuzz_runner {
     kiln_context *contexts[FUZZ_SCHEDULE_COUNT]; /* by pinned schedule; made when first needed */
     const char *cache_dir;                       /* of the contexts */
     void (*reorder)(uint64_t seed);              /* of a software GPU, which checks every access; else NULL */
-    bool any_shape;                              /* by the kernels that serve any shape, where programs have one */
+    kiln_policy policy; /* 0: exact kernels; else those of the policy, where programs have any */
 } fuzz_runner;
 
 typedef enum fuzz_verdict { FUZZ_PASSED, FUZZ_REFUSED, FUZZ_FAILED } fuzz_verdict;

@@ -35,6 +35,7 @@ static const char usage[] =
     "  --driver PATH  the CUDA driver library to use, as KILN_DRIVER\n"
     "  --nvrtc PATH   the NVRTC library to use, as KILN_NVRTC\n"
     "  --any-shape    by the kernels that serve any shape\n"
+    "  --range        by those that serve a range of columns, where programs have one\n"
     "  --list         prints the cases and runs none\n"
     "Kernels are kept between runs in KILN_CACHE_DIR where it is set, else in a folder that is removed at the end.\n";
 
@@ -61,7 +62,7 @@ typedef struct job {
     long first, end;
     const char *cache_dir;
     shared *shared;
-    bool any_shape;
+    kiln_policy policy;
 } job;
 
 /* ---- what happened ---------------------------------------------------------------------------------------- */
@@ -159,7 +160,7 @@ static bool take(const job *work, report *to) {
 
 /* The exit status of a worker: 0 when no case is left. */
 static int work_off(const job *work, report *to) {
-    fuzz_runner runner = {.cache_dir = work->cache_dir, .any_shape = work->any_shape};
+    fuzz_runner runner = {.cache_dir = work->cache_dir, .policy = work->policy};
     kiln__CUcontext cuda;
     kiln__device device;
     if (gpu_device_open(&runner.driver, &cuda, &device) != KILN_OK || !fuzz_runner_context(&runner, 0)) {
@@ -302,7 +303,8 @@ typedef struct arguments {
     uint64_t seed;
     long cases, one;
     int jobs;
-    bool list, any_shape;
+    bool list;
+    kiln_policy policy;
 } arguments;
 
 static bool parse_number(const char *text, long long most, long long *out) {
@@ -315,15 +317,11 @@ static bool parse_number(const char *text, long long most, long long *out) {
 
 static bool parse(int argc, char **argv, arguments *out) {
     static const struct option longs[] = {
-        {"seed", required_argument, NULL, 's'},
-        {"cases", required_argument, NULL, 'n'},
-        {"case", required_argument, NULL, 'c'},
-        {"jobs", required_argument, NULL, 'j'},
-        {"driver", required_argument, NULL, 'd'},
-        {"nvrtc", required_argument, NULL, 'N'},
-        {"list", no_argument, NULL, 'l'},
-        {"any-shape", no_argument, NULL, 'a'},
-        {NULL, 0, NULL, 0},
+        {"seed", required_argument, NULL, 's'},   {"cases", required_argument, NULL, 'n'},
+        {"case", required_argument, NULL, 'c'},   {"jobs", required_argument, NULL, 'j'},
+        {"driver", required_argument, NULL, 'd'}, {"nvrtc", required_argument, NULL, 'N'},
+        {"list", no_argument, NULL, 'l'},         {"any-shape", no_argument, NULL, 'a'},
+        {"range", no_argument, NULL, 'r'},        {NULL, 0, NULL, 0},
     };
     long long number = 0;
     for (int option; (option = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
@@ -348,7 +346,8 @@ static bool parse(int argc, char **argv, arguments *out) {
         case 'd': good = !setenv("KILN_DRIVER", optarg, 1); break;
         case 'N': good = !setenv("KILN_NVRTC", optarg, 1); break;
         case 'l': out->list = true; break;
-        case 'a': out->any_shape = true; break;
+        case 'a': out->policy = KILN_POLICY_ANY_SHAPE; break;
+        case 'r': out->policy = KILN_POLICY_RANGE; break;
         default: return false;
         }
         if (!good) return false;
@@ -377,7 +376,7 @@ int main(int argc, char **argv) {
     setenv("KILN_SOFTWARE_GPU_SMS", "4", 0); /* a software GPU runs a grid's blocks side by side: few of them */
     char folder[] = "/tmp/gpu_fuzz.XXXXXX";
     const char *cache = getenv("KILN_CACHE_DIR");
-    job work = {given.seed, one ? given.one : 0, one ? given.one + 1 : given.cases, cache, NULL, given.any_shape};
+    job work = {given.seed, one ? given.one : 0, one ? given.one + 1 : given.cases, cache, NULL, given.policy};
     if (given.list) return list(&work);
     if (one) given.jobs = 1;
     int arch = 0, status = gpu_probe(given.jobs, &arch);

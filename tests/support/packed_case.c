@@ -147,6 +147,10 @@ static const char *pins_of(const packed_case *c, pinning *p) {
 }
 
 void run_packed_case(const packed_case *c, packed_result *result) {
+    run_packed_case_by(KILN_POLICY_COMPILE, c, result);
+}
+
+void run_packed_case_by(kiln_policy policy, const packed_case *c, packed_result *result) {
     pinning pinned;
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     kiln_program_options of_program = KILN_PROGRAM_OPTIONS_INIT;
@@ -163,6 +167,7 @@ void run_packed_case(const packed_case *c, packed_result *result) {
 #endif
     options.cache_dir = "";
     options.schedule = pins_of(c, &pinned);
+    options.policy = policy;
     of_program.axes = axes;
     of_program.axis_count = (size_t)axes_of(c->axes, axes);
     if (kiln_context_create(&options, &kiln)) fail_msg("%s: %s", pinned.text, kiln_last_error());
@@ -198,6 +203,7 @@ void run_packed_case(const packed_case *c, packed_result *result) {
         free(buffers[t].expected);
     }
     if (result) snprintf(result->schedule, sizeof result->schedule, "%s", info.schedule);
+    if (result) result->most_cols = info.most_cols;
     kiln_plan_destroy(plan);
     kiln_program_destroy(program);
     kiln_context_destroy(kiln);

@@ -23,6 +23,7 @@ bool packed_tests_are_skipped(int argc, char **argv);
 
 typedef struct packed_result {
     char schedule[160]; /* its description */
+    int64_t most_cols;  /* of the range that its kernel serves, or 0 */
     void *output;       /* of the caller's, or NULL: takes the first so many bytes that the GPU has written */
     size_t bytes;
 } packed_result;
@@ -30,6 +31,7 @@ typedef struct packed_result {
 /* Fails the test where bytes differ from the reference's, gaps and guards included, but that floats may differ in their
  * last bits. `result` may be NULL. */
 void run_packed_case(const packed_case *c, packed_result *result);
+void run_packed_case_by(kiln_policy policy, const packed_case *c, packed_result *result); /* of the context */
 
 /* Runs both, and fails the test where the first `bytes` of their outputs differ. of: has their schedules. */
 void expect_same_bits(const packed_case *a, const packed_case *b, size_t bytes, packed_result of[2]);

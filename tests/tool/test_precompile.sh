@@ -177,6 +177,31 @@ line 'y = x - take(x, i)' 'f16[9,64]' | sed 's/"y=/"i=i32[9,1]","y=/' > without.
 expect 0 precompile without.jsonl --arch sm_90
 says out '1 kernels for 1 requests: 1 compiled'
 
+# Kernels for ranges of columns, and one for any shape beside them, serve all of these columns without NVRTC.
+line 'y = softmax(x)' 'f16[*,1..8192]' > ranges.jsonl
+fresh
+expect 0 precompile ranges.jsonl --arch sm_90 --pack ranges.kpack
+says out '13 kernels for 12 requests: 13 compiled, 0 cached, 0 failed'
+for columns in 2 64 65 777 5001 8192; do
+    KILN_PACKS=ranges.kpack expect 0 compile 'y = softmax(x)' --tensor "x=f16[3,$columns]" --arch sm_90 --cache-dir '' \
+        --nvrtc none/libnvrtc.so --json
+    says out '"origin": "pack"'
+    ! grep -qF 'any shape, ' out || fail "$columns columns run by the kernel for any shape"
+done
+KILN_PACKS=ranges.kpack expect 0 compile 'y = softmax(x)' --tensor 'x=f16[3,9000]' --arch sm_90 --cache-dir '' \
+    --nvrtc none/libnvrtc.so --json
+says out '"schedule": "any shape, '
+line 'y = softmax(x)' 'f16[*,600..700]' > one_range.jsonl
+fresh
+expect 0 precompile --exact one_range.jsonl --arch sm_90
+says out '1 kernels for 1 requests: 1 compiled, 0 cached, 0 failed'
+line 'y = cumsum(x)' 'f32[*,1..100]' > no_range.jsonl
+expect 1 precompile no_range.jsonl --arch sm_90
+says err "no kernel serves a range of columns of 'y = cumsum(x)'"
+line 'y = x + z' 'f32[*,1..100]' | sed 's/"y=/"z=f32[*,1..200]","y=/' > two_ranges.jsonl
+expect 1 precompile two_ranges.jsonl --arch sm_90
+says err 'tensors have 1..100 and 1..200 columns; one range was expected'
+
 # The manifest that the documentation shows.
 sed -n '/^```json$/,/^```$/p' "$docs/packs.md" | grep -v '^```' > documented.jsonl
 expect 0 precompile documented.jsonl --arch sm_90

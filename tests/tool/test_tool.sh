@@ -380,13 +380,18 @@ if transcript scalar_types; then
 fi
 
 # The schedules that the model ranks: one that the library takes, one that is pinned, and no schedule for a flag's value.
-# Sizes that are left open along any axis: the kernel that serves them all.
+# Sizes that are left open along any axis: the kernel that serves them all; or between two numbers: one of several.
 if transcript explain_any_shape; then
     try explain 'y = softmax(x + m)' --tensor 'x=f16[*,*]' --tensor 'm=f16[*]' --arch sm_90
     try explain 'm = max(x)' --tensor 'x=bf16[*,*,64]' --axes 0,1 --arch sm_80
     try explain 'y = x - take(x, i)' --tensor 'x=f16[*,*]' --tensor 'i=i32[*,1]' --arch sm_90
     try explain 'y = softmax(x)' --tensor 'x=f16[127,8191,*]' --arch sm_90
     try explain 'y = softmax(x)' --tensor 'x=f16[*,*]' --arch sm_90 --candidates 3
+    try explain 'y = softmax(x)' --tensor 'x=f16[*,1..700]' --arch sm_90
+    try explain 'y = x + z' --tensor 'x=f16[*,1..700]' --tensor 'z=f16[*,1..800]' --arch sm_90
+    try explain 'y = cumsum(x)' --tensor 'x=f16[*,1..700]' --arch sm_90
+    try compile 'y = softmax(x)' --tensor 'x=f16[*,1..700]' --arch sm_90
+    try compile 'y = softmax(x)' --tensor 'x=f16[*,9..7]' --arch sm_90
     check
 fi
 

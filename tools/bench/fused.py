@@ -4,6 +4,8 @@
 
   fused.py [--cases REGEX] [--json FILE]        measures (needs PyTorch with CUDA)
   fused.py --any-shape [--cases REGEX]          the kernel that serves any shape beside the one of a shape
+  fused.py --lengths 200 --seed 7               kernels that serve ranges of columns beside those of a shape, for so many
+                                                numbers of columns from 1 to 8192, drawn by the seed
   fused.py --list                               the cases; needs no GPU
 
 Kiln, the peers and a copy of the bytes that must move take turns, the L2 flushed before each; the median of --runs rounds
@@ -14,13 +16,14 @@ exit codes: 0 measured; 2 the command line is wrong; 3 no PyTorch, no GPU or no 
 """
 import argparse
 import json
+import random
 import re
 import sys
 from dataclasses import dataclass, field
 
 from kiln_ctypes import Kiln, Plan, Program, type_size, view
 
-ANY_SHAPE = 3  # KILN_POLICY_ANY_SHAPE
+ANY_SHAPE, RANGE = 3, 5  # KILN_POLICY_ANY_SHAPE, KILN_POLICY_RANGE
 
 
 @dataclass
@@ -161,19 +164,46 @@ def all_cases():
         yield from family()
 
 
-def shapes():
-    """Programs over x, w and g for the comparison of kernels of any shape."""
-    programs = {"softmax": ("y = softmax(x)", "x", "y"), "layer_norm": ("y = layer_norm(x, w, b)", "x w b", "y"),
+def row_programs():
+    """Programs over x, w, b and g for the comparison of kernels that serve several shapes: text, inputs, output."""
+    return {"softmax": ("y = softmax(x)", "x", "y"), "layer_norm": ("y = layer_norm(x, w, b)", "x w b", "y"),
                 "rms_norm": ("y = rms_norm(x, w)", "x w", "y"), "softmax_grad": ("d = softmax_grad(y, g)", "y g", "d"),
                 "logsumexp": ("l = logsumexp(x)", "x", "l"), "sum": ("l = sum(x)", "x", "l"),
                 "silu * value": ("y = silu(x) * g", "x g", "y"), "gelu + bias": ("y = gelu(x + b)", "x b", "y"),
                 "var": ("l = var(x)", "x", "l"), "softcap": ("y = softmax(30 * tanh(x / 30))", "x", "y")}
+
+
+def rows_case(name, elements, cols):
+    rows = elements // cols
+    text, inputs, output = row_programs()[name]
+    return Case(f"{name} bf16 {rows}x{cols}", text,
+                {n: rows_of("bf16", 1 if n in "wb" else rows, cols) for n in inputs.split()},
+                {output: ("f32", (rows, 1)) if output == "l" else ("bf16", (rows, cols))})
+
+
+def shapes():
     for cols in (96, 512, 1024, 4096, 5001, 16384, 50257):
-        rows = 96_000_000 // cols
-        for name, (text, inputs, output) in programs.items():
-            yield Case(f"{name} bf16 {rows}x{cols}", text,
-                       {n: rows_of("bf16", 1 if n in "wb" else rows, cols) for n in inputs.split()},
-                       {output: ("f32", (rows, 1)) if output == "l" else ("bf16", (rows, cols))})
+        for name in row_programs():
+            yield rows_case(name, 96_000_000, cols)
+
+
+def lengths(count, seed):
+    """Sequences of any length up to 8192, of programs that reduce rows in turn."""
+    draw, names = random.Random(seed), [n for n in row_programs() if n not in ("silu * value", "gelu + bias")]
+    for i in range(count):
+        yield rows_case(names[i % len(names)], 32_000_000, draw.randint(1, 8192))
+
+
+def tell_ranges(records):
+    """How fast kernels for ranges are beside exact ones, and how many there are."""
+    pairs = [r for r in records if "us" in r["kiln"] and "us" in r["range"]]
+    ratios = sorted(r["kiln"]["us"] / r["range"]["us"] for r in pairs)
+    kernels = {}
+    for r in pairs:
+        kernels.setdefault(r["case"].split(" bf16")[0], set()).add(r["range"]["plan"]["most_cols"])
+    print(f"{len(pairs)} lengths: exact kernel's time over the range's: median {ratios[len(ratios) // 2]:.3f}, lowest tenth "
+          f"{ratios[len(ratios) // 10]:.3f}, lowest {ratios[0]:.3f}; kernels of a program: at most "
+          f"{max(map(len, kernels.values()))}")
 
 
 def make(torch, kind, shape, fill):
@@ -254,10 +284,13 @@ def main():
     parser.add_argument("--cases", default="", metavar="REGEX", help="those whose name it is found in")
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--any-shape", action="store_true")
+    parser.add_argument("--lengths", type=int, metavar="N")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
-    cases = [case for case in (shapes() if given.any_shape else all_cases()) if re.search(given.cases, case.name)]
+    drawn = lengths(given.lengths, given.seed) if given.lengths else shapes() if given.any_shape else all_cases()
+    cases = [case for case in drawn if re.search(given.cases, case.name)]
     if given.list:
         for case in cases:
             print(f"{case.bytes / 1e6:8.1f} MB  {case.name}: {case.text}")
@@ -271,6 +304,8 @@ def main():
         kilns = {"kiln": Kiln(library, None, given.cache_dir)}
         if given.any_shape:
             kilns["any shape"] = Kiln(library, None, given.cache_dir, ANY_SHAPE)
+        if given.lengths:
+            kilns["range"] = Kiln(library, None, given.cache_dir, RANGE)
     except (ImportError, OSError, RuntimeError) as error:
         print(f"fused.py: {error}", file=sys.stderr)
         return 3
@@ -281,6 +316,8 @@ def main():
         records.append({"case": case.name, "bar": case.bar, "bytes": case.bytes, **found})
         print(told(case, found), flush=True)
         torch.cuda.empty_cache()
+    if given.lengths:
+        tell_ranges(records)
     if given.json:
         with open(given.json, "w", encoding="utf-8") as file:
             json.dump({"device": torch.cuda.get_device_name(), "kiln": kilns["kiln"].version, "cases": records}, file)

@@ -71,7 +71,8 @@ class PlanInfo(ctypes.Structure):
                 + [(name, c_int64) for name in ("shared_bytes", "image_bytes", "rows", "cols", "blocks")]
                 + [("threads", c_int), ("origin", c_int)]
                 + [(name + "_ms", c_double) for name in ("parse", "schedule", "emit", "lookup", "compile", "load")]
-                + [("workspace_bytes", c_int64), ("launches", c_int), ("schedule_origin", c_int)])
+                + [("workspace_bytes", c_int64), ("launches", c_int), ("schedule_origin", c_int),
+                   ("any_shape", c_int), ("least_cols", c_int64), ("most_cols", c_int64)])
 
 
 def encoded(text):

@@ -73,7 +73,7 @@ const command command_compile = {
         "and aligned to 16 bytes. A scalar may be given as its type alone: --scalar eps=f64, or\n"
         "f64* where the kernel reads it in device memory. Output types are as in 'kiln run --help'.\n"
         "\nJSON: program, origin (memory, pack, disk or compiled), file, kernel (arch, schedule, reason, registers,\n"
-        "spill_bytes, shared_bytes, workspace_bytes, image_bytes, rows, cols, blocks, threads, step_ms).\n"
+        "spill_bytes, shared_bytes, workspace_bytes, image_bytes, rows, cols, cols_served, blocks, threads, step_ms).\n"
         "\nexamples:\n"
         "  kiln compile 'y = softmax(x)' --tensor 'x=f16[*,1024]' --arch sm_90\n"
         "  kiln compile 'y = softmax(x)' --tensor 'x=f16[*,*]' --arch sm_90   # the kernel that serves any shape\n"

@@ -70,6 +70,9 @@ static void report(const kernel_request *k, const explained_candidates *all) {
     print_lines("phases", kiln_kernel_phases(k->kernel));
     printf("%-10s%s_%d\n", "arch", k->ptx ? "compute" : "sm", k->arch);
     print_lines("schedule", info->schedule);
+    if (info->most_cols)
+        printf("%-10s%" PRId64 " to %" PRId64 " columns have this kernel\n", "range", info->least_cols,
+               info->most_cols);
     print_lines("why", info->reason);
     printf("%-10s%s\n", "chosen by", schedule_origin_words(info->schedule_origin));
     printf("%-10s", "launch");
@@ -91,6 +94,9 @@ static int explain(const kernel_request *k) {
     int code = arguments_number(args, OPTION_LISTED_CANDIDATES, 1, 1000, &most);
     if (!code && most && k->any_shape)
         code = tool_usage(args, "--candidates: a kernel for any shape has one schedule; sizes were expected");
+    if (!code && most && k->info.most_cols)
+        code = tool_usage(args,
+                          "--candidates: a kernel for a range of columns is compared with none; sizes were expected");
     if (!code && most) code = explained_candidates_find(k, (size_t)most, &all);
     const explained_candidates *listed = most ? &all : NULL;
     if (!code && arguments_has(args, OPTION_JSON))

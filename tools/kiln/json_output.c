@@ -64,13 +64,14 @@ json_t *json_plan(const kiln_plan_info *info) {
                   json_ms(info->schedule_ms), "emit", json_ms(info->emit_ms), "lookup", json_ms(info->lookup_ms),
                   "compile", json_ms(info->compile_ms), "load", json_ms(info->load_ms));
     return json_pack(
-        "{s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:o, s:i, s:o}", "arch",
+        "{s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:i, s:o}", "arch",
         json_arch(info->arch, info->is_ptx), "schedule", json_text(info->schedule), "reason", json_text(info->reason),
         "schedule_origin", schedule_origin_name(info->schedule_origin), "registers", json_known(info->registers),
         "spill_bytes", json_known(info->spill_bytes), "shared_bytes", (json_int_t)info->shared_bytes, "workspace_bytes",
         json_known(info->workspace_bytes), "image_bytes", json_known(info->image_bytes > 0 ? info->image_bytes : -1),
-        "rows", json_known(info->rows), "cols", (json_int_t)info->cols, "blocks", json_known(info->blocks), "threads",
-        info->threads, "step_ms", times);
+        "rows", json_known(info->rows), "cols", (json_int_t)info->cols, "cols_served",
+        info->most_cols ? json_pack("[I, I]", (json_int_t)info->least_cols, (json_int_t)info->most_cols) : json_null(),
+        "blocks", json_known(info->blocks), "threads", info->threads, "step_ms", times);
 }
 
 int json_print(const arguments *args, json_t *object) {

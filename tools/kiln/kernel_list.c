@@ -141,6 +141,7 @@ kiln_status kernel_list_bind(const listed_kernel *kernel, kiln_context *context,
                              kiln_tensor tensors[KILN_MAX_TENSORS], kiln_scalar scalars[KILN_MAX_SCALARS]) {
     const manifest_entry *entry = &kernel->line->entry;
     kiln_status status = manifest_bind(entry, context, program, tensors, scalars);
+    if (!status && kernel->columns) column_range_set(kernel->columns, tensors, entry->tensor_count);
     for (size_t i = 0; !status && kernel->kind == LISTED_SINGLE && i < entry->tensor_count; i++)
         if (tensors[i].sizes[0] == -1) tensors[i].sizes[0] = 1;
     if (status || !is_of_any_shape(entry)) return status;
@@ -152,6 +153,11 @@ kiln_status kernel_list_bind(const listed_kernel *kernel, kiln_context *context,
         *program = NULL;
     }
     return status;
+}
+
+kiln_policy kernel_list_policy(const listed_kernel *kernel) {
+    if (kernel->kind == LISTED_RANGE) return KILN_POLICY_RANGE;
+    return kernel->kind == LISTED_ANY_SHAPE ? KILN_POLICY_ANY_SHAPE : KILN_POLICY_COMPILE;
 }
 
 static bool has_open_rows(const manifest_entry *entry) {
@@ -179,12 +185,16 @@ static kiln_status plan(listed_kernel *kernel, kiln_context *context) {
     kiln__prepared prepared;
     kiln_status status = kernel_list_bind(kernel, context, &program, tensors, scalars);
     if (status) return status;
-    const kiln__call call = {program, tensors, scalars, KILN_POLICY_COMPILE, 0, NULL, entry->dependent};
+    const kiln__call call = {program, tensors, scalars, kernel_list_policy(kernel), 0, NULL, entry->dependent, false};
     status = kiln__program_check_counts(program, tensors, entry->tensor_count, scalars, entry->scalar_count);
     if (!status && kernel->kind == LISTED_ANY_SHAPE)
         status = kiln__prepare_any_shape_for(&call, kernel->arch, &prepared);
     else if (!status)
         status = kiln__prepare_for(&call, &device, 0, &prepared);
+    if (!status && kernel->kind == LISTED_RANGE && !prepared.most_cols) {
+        kiln__prepared_free(&prepared);
+        status = kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves a range of columns of '%s'", entry->program);
+    }
     if (!status) {
         status = kiln__prepared_name(&prepared, kernel->arch, kernel->ptx, &kernel->name);
         if (!status) status = find_record(&prepared, &device, kernel->record);
@@ -204,7 +214,8 @@ static int by_line(const void *a, const void *b) {
     const listed_kernel *x = a, *y = b;
     if (x->line != y->line) return x->line < y->line ? -1 : 1;
     if (x->arch != y->arch) return x->arch < y->arch ? -1 : 1;
-    return x->ptx != y->ptx ? x->ptx - y->ptx : (int)x->kind - (int)y->kind;
+    if (x->ptx != y->ptx) return x->ptx - y->ptx;
+    return x->kind != y->kind ? (int)x->kind - (int)y->kind : (x->columns > y->columns) - (x->columns < y->columns);
 }
 
 /* The sort is not stable, so of equal names the earliest line is sought out, and an open number of rows. */
@@ -233,14 +244,15 @@ static bool may_be_missing(const listed_line *line, listed_kind kind, kiln_statu
                                      (status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT));
 }
 
-static int add_kernel(const arguments *args, const listed_line *line, listed_kind kind, kiln_context *context,
-                      const listed_arch *arch, kernel_list *list) {
+static int add_kernel(const arguments *args, const listed_line *line, listed_kind kind, int64_t columns,
+                      kiln_context *context, const listed_arch *arch, kernel_list *list) {
     listed_kernel *kernels = grow(list->kernels, list->kernel_count, &list->kernel_capacity, sizeof *kernels);
     if (!kernels) return tool_failed(args, kiln__out_of_memory());
     list->kernels = kernels;
     listed_kernel *kernel = &kernels[list->kernel_count];
-    *kernel = (listed_kernel){.line = line, .kind = kind, .arch = arch->arch, .ptx = arch->ptx != 0};
-    list->request_count += kind == LISTED_USUAL || is_of_any_shape(&line->entry);
+    *kernel =
+        (listed_kernel){.line = line, .kind = kind, .columns = columns, .arch = arch->arch, .ptx = arch->ptx != 0};
+    list->request_count += kind == LISTED_USUAL || kind == LISTED_RANGE || is_of_any_shape(&line->entry);
     kiln_status status = plan(kernel, context);
     if (status == KILN_E_MEMORY) return tool_failed(args, status);
     if (status && may_be_missing(line, kind, status)) return TOOL_OK;
@@ -254,13 +266,24 @@ static int add_kernel(const arguments *args, const listed_line *line, listed_kin
 }
 
 /* For all architectures, of a line that asks for what can be made. */
-static int add_kernels(const arguments *args, const listed_line *line, listed_kind kind, kiln_context *context,
-                       kernel_list *list) {
+static int add_kernels(const arguments *args, const listed_line *line, listed_kind kind, int64_t columns,
+                       kiln_context *context, kernel_list *list) {
     const listed_arch own = {line->entry.arch, line->entry.ptx};
     const size_t count = list->arch_count ? list->arch_count : 1, faults = list->faults;
     int code = TOOL_OK;
     for (size_t a = 0; a < count && !code && faults == list->faults; a++)
-        code = add_kernel(args, line, kind, context, list->arch_count ? &list->archs[a] : &own, list);
+        code = add_kernel(args, line, kind, columns, context, list->arch_count ? &list->archs[a] : &own, list);
+    return code;
+}
+
+/* One for each range that has some of these columns. */
+static int add_ranges(const arguments *args, const listed_line *line, const column_range *of, kiln_context *context,
+                      kernel_list *list) {
+    const size_t faults = list->faults;
+    int code = TOOL_OK;
+    for (int64_t n = of->least > 2 ? of->least : 2; n <= of->most && !code && faults == list->faults;
+         n = kiln_range_end(n) + 1)
+        code = add_kernels(args, line, LISTED_RANGE, n, context, list);
     return code;
 }
 
@@ -277,13 +300,18 @@ int kernel_list_read(const arguments *args, kiln_context *context, kernel_list *
         }
         const size_t faults = list->faults;
         if (is_of_any_shape(&line->entry)) {
-            code = add_kernels(args, line, LISTED_ANY_SHAPE, context, list);
+            code = add_kernels(args, line, LISTED_ANY_SHAPE, 0, context, list);
             continue;
         }
-        code = add_kernels(args, line, LISTED_USUAL, context, list);
+        const column_range range = line->entry.range;
+        if (range.most)
+            code = add_ranges(args, line, &range, context, list);
+        else
+            code = add_kernels(args, line, LISTED_USUAL, 0, context, list);
         if (faults < list->faults) continue;
-        if (!code && !list->exact) code = add_kernels(args, line, LISTED_ANY_SHAPE, context, list);
-        if (!code && has_open_rows(&line->entry)) code = add_kernels(args, line, LISTED_SINGLE, context, list);
+        if (!code && !list->exact) code = add_kernels(args, line, LISTED_ANY_SHAPE, range.most, context, list);
+        if (!code && !range.most && has_open_rows(&line->entry))
+            code = add_kernels(args, line, LISTED_SINGLE, 0, context, list);
     }
     if (!code) remove_duplicates(list);
     return code;

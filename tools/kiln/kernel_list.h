@@ -18,12 +18,14 @@ typedef struct listed_line {
 typedef enum listed_kind {
     LISTED_USUAL,
     LISTED_ANY_SHAPE, /* any shape of the program and its types */
+    LISTED_RANGE,     /* a range of columns */
     LISTED_SINGLE     /* of a size left open a size of 1, where that has a kernel of its own */
 } listed_kind;
 
 typedef struct listed_kernel {
     const listed_line *line; /* the first that asks for it */
     listed_kind kind;
+    int64_t columns; /* where the line leaves them open: any of the range that it is for; else 0 */
     int arch;
     bool ptx;
     kiln__key name;
@@ -58,6 +60,8 @@ int kernel_list_read_lines(const arguments *args, const char *path, kernel_list 
 /* manifest_bind for the kernel's line. */
 kiln_status kernel_list_bind(const listed_kernel *kernel, kiln_context *context, kiln_program **program,
                              kiln_tensor tensors[KILN_MAX_TENSORS], kiln_scalar scalars[KILN_MAX_SCALARS]);
+/* By which the kernel is compiled. */
+kiln_policy kernel_list_policy(const listed_kernel *kernel);
 void kernel_list_free(kernel_list *list);
 
 #endif

@@ -16,6 +16,12 @@ static int read_tensors(kernel_request *k) {
                               request_input(r, i), kiln_last_error());
         }
     }
+    if (column_range_find(r->tensors, r->input_count, &k->range))
+        return tool_usage(r->args, "--tensor: %s", kiln_last_error());
+    if (k->range.most) {
+        column_range_set(k->range.most, r->tensors, r->input_count);
+        r->context->policy = KILN_POLICY_RANGE;
+    }
     k->any_shape = open_shapes_any(r->tensors, r->input_count);
     if (k->any_shape) {
         open_shapes_settle(r->tensors, r->input_count, &k->open);
@@ -58,10 +64,15 @@ int kernel_request_open(const arguments *args, bool compile, bool arch_needed, k
     int code = request_open(args, OPTION_TENSOR, OPTION_OUT_TYPE, false, true, r);
     if (!code) code = read_tensors(out);
     if (!code) code = choose_arch(out, arch_needed);
+    if (!code && compile && out->range.most && kiln_range_end(out->range.least) < out->range.most)
+        code = tool_usage(args, "%lld to %lld columns take several kernels, which 'kiln precompile' makes",
+                          (long long)out->range.least, (long long)out->range.most);
     if (code) return code;
     kiln_status status = kiln_compile(r->program, r->tensors, r->input_count + r->output_count, r->scalars,
                                       r->scalar_count, out->arch, out->ptx, compile, &out->kernel);
     if (!status) status = kiln_kernel_get_info(out->kernel, &out->info);
+    if (!status && out->range.most && !out->info.most_cols)
+        status = kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves a range of columns of '%s'", r->text);
     if (out->any_shape) {
         open_shapes_restore(&out->open, r->tensors, r->input_count + r->output_count);
         out->info.rows = out->info.cols = out->info.blocks = -1;

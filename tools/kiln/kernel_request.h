@@ -3,14 +3,16 @@
 #ifndef KILN_TOOL_KERNEL_REQUEST_H
 #define KILN_TOOL_KERNEL_REQUEST_H
 
+#include "column_range.h"
 #include "open_shapes.h"
 #include "request.h"
 
 typedef struct kernel_request {
     request request;
     int arch, ptx;
-    bool any_shape;   /* sizes are left open along other axes than the first: */
-    open_shapes open; /* what stands for them */
+    bool any_shape;     /* sizes are left open along other axes than the first: */
+    open_shapes open;   /* what stands for them */
+    column_range range; /* of columns that are left open; most 0: none are. The kernel is that of the last ones */
     kiln_kernel *kernel;
     kiln_plan_info info;
 } kernel_request;

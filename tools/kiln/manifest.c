@@ -34,6 +34,12 @@ static kiln_status as_format(kiln_status status) {
     return kiln__fail(KILN_E_FORMAT, "%s", sentence);
 }
 
+static kiln_status read_range(manifest_entry *out) {
+    kiln_tensor tensors[KILN_MAX_TENSORS];
+    for (size_t i = 0; i < out->tensor_count; i++) tensors[i] = out->tensors[i].tensor;
+    return as_format(column_range_find(tensors, out->tensor_count, &out->range));
+}
+
 static kiln_status read_tensors(const json_t *list, manifest_entry *out) {
     size_t count = json_array_size(list);
     if (!json_is_array(list) || count == 0) return out_of_place("tensors", "a list of texts such as \"x=f16[*,1024]\"");
@@ -53,7 +59,7 @@ static kiln_status read_tensors(const json_t *list, manifest_entry *out) {
             }
         }
     }
-    return KILN_OK;
+    return read_range(out);
 }
 
 /* Adds a name to a comma-separated list, which holds no comma itself. */

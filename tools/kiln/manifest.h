@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
+#include "column_range.h"
 #include "schedule/device.h"
 
 typedef struct manifest_tensor {
@@ -26,7 +27,8 @@ typedef struct manifest_entry {
     size_t axis_count;
     manifest_tensor tensors[KILN_MAX_TENSORS];
     size_t tensor_count;
-    int arch; /* 0: none is told */
+    column_range range; /* of columns that tensors leave open; most 0: none does */
+    int arch;           /* 0: none is told */
     bool ptx;
     bool has_device;
     kiln__device device; /* arch's, where the line tells it */

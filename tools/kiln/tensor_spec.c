@@ -13,7 +13,9 @@
 #include "base/checked.h"
 #include "base/scalar.h"
 #include "base/types.h"
+#include "column_range.h"
 
+#define MOST_OF_RANGE (1 << 30)
 #define TYPE_NAMES "f64 f32 f16 bf16 e4m3 e5m2 i64 i32 i16 i8 u8 bool u16 u32 u64 e8m0 e2m1"
 
 static kiln_status parse_type(const char *text, size_t length, kiln_type *out) {
@@ -57,6 +59,18 @@ static kiln_status parse_placement(const char *text, const char *at, kiln_tensor
     return KILN_OK;
 }
 
+/* "..8192" behind the least size; *size: both. */
+static kiln_status parse_range(const char *text, const char **at, int64_t *size) {
+    column_range range = {*size, 0};
+    const char *end = amount_digits(*at + 2, &range.most);
+    if (!end || range.least < 1 || range.most < range.least || range.most > MOST_OF_RANGE)
+        return kiln__fail(KILN_E_ARGUMENT, "'%s' has the sizes '%" PRId64 "%s'; 1..8192 was expected, up to %d", text,
+                          range.least, *at, MOST_OF_RANGE);
+    *size = column_range_size(&range);
+    *at = end;
+    return KILN_OK;
+}
+
 static kiln_status parse_dims(const char *text, const char *at, kiln_tensor *out, const char **end_of_dims) {
     *end_of_dims = at + 1;
     if (*at == ']') return KILN_OK;
@@ -72,6 +86,10 @@ static kiln_status parse_dims(const char *text, const char *at, kiln_tensor *out
             const char *end = amount_digits(at, size);
             if (!end) return kiln__fail(KILN_E_ARGUMENT, "'%s' has no size at '%s'; a number was expected", text, at);
             at = end;
+        }
+        if (at[-1] != '*' && at[0] == '.' && at[1] == '.') {
+            kiln_status status = parse_range(text, &at, size);
+            if (status) return status;
         }
         *end_of_dims = at + 1;
         if (*at == ']') return KILN_OK;
@@ -113,9 +131,8 @@ kiln_status tensor_spec_parse_open(const char *text, kiln_tensor *out) {
 kiln_status tensor_spec_parse(const char *text, kiln_tensor *out) {
     kiln_status status = tensor_spec_parse_open(text, out);
     for (int32_t i = 1; i < out->rank && !status; i++)
-        if (out->sizes[i] == -1)
-            status =
-                kiln__fail(KILN_E_ARGUMENT, "'%s' has '*' for dimension %d; only the first can be left open", text, i);
+        if (out->sizes[i] < 0)
+            status = kiln__fail(KILN_E_ARGUMENT, "'%s' leaves dimension %d open; only the first can be", text, i);
     return status;
 }
 
@@ -230,7 +247,10 @@ void tensor_spec_format(const kiln_tensor *tensor, char text[TENSOR_SPEC_SIZE]) 
     for (int32_t i = 0; i < tensor->rank; i++) {
         const char *comma = i ? "," : "";
         const size_t left = TENSOR_SPEC_SIZE - used;
-        if (tensor->sizes[i] < 0)
+        column_range range;
+        if (column_range_read(tensor->sizes[i], &range))
+            used += (size_t)snprintf(text + used, left, "%s%" PRId64 "..%" PRId64, comma, range.least, range.most);
+        else if (tensor->sizes[i] < 0)
             used += (size_t)snprintf(text + used, left, "%s*", comma);
         else
             used += (size_t)snprintf(text + used, left, "%s%" PRId64, comma, tensor->sizes[i]);

@@ -10,7 +10,7 @@
 /* "f16[*,1024]": a contiguous view without data; sizes[0] is -1 for '*'. "f16[8,64]{128,1}@4" has strides of its own
  * and is aligned to 4 bytes alone (to 16 where there is no '@'). */
 kiln_status tensor_spec_parse(const char *text, kiln_tensor *out);
-/* The same, and any size may be '*': open_shapes.h. */
+/* The same, and any size may be '*' or "1..8192": open_shapes.h, column_range.h. */
 kiln_status tensor_spec_parse_open(const char *text, kiln_tensor *out);
 kiln_status tensor_spec_type(const char *text, kiln_type *out);
 
