@@ -34,7 +34,8 @@ static kiln_status plan(const kiln_program *program, const kiln_tensor *tensors,
 
 kiln_status kiln__prepare_any_shape(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                                     kiln__prepared *out) {
-    const kiln__call call = {program, tensors, scalars, KILN_POLICY_ANY_SHAPE, 0, NULL, false, false};
+    const kiln__call call = {
+        .program = program, .tensors = tensors, .scalars = scalars, .policy = KILN_POLICY_ANY_SHAPE};
     return kiln__prepare_any_shape_for(&call, 0, out);
 }
 

@@ -42,8 +42,12 @@ static void free_all(kiln__ring *jobs) {
 /* True where its kernel is there: in memory, by the bytes that the job has. */
 static bool compile(job *j) {
     kiln__prepared *prepared = malloc(sizeof *prepared); /* large for a small stack */
-    const kiln__call call = {j->program, j->tensors, j->scalars,   KILN_POLICY_COMPILE,
-                             j->attempt, NULL,       j->dependent, false};
+    const kiln__call call = {.program = j->program,
+                             .tensors = j->tensors,
+                             .scalars = j->scalars,
+                             .policy = KILN_POLICY_COMPILE,
+                             .attempt = j->attempt,
+                             .dependent = j->dependent};
     const bool compiled = prepared && !kiln__compile_for(&call, &j->device, prepared, &j->image);
     const bool exact = compiled && !prepared->any_shape && !prepared->most_cols;
     if (exact) atomic_store(&j->awaited->attempt, prepared->attempt);

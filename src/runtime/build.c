@@ -31,6 +31,8 @@ static kiln_status choose_by_model(kiln_context *context, const kiln__key *key, 
         out->schedule.reason = kiln__reason_of_model(problem);
         return KILN_OK;
     }
+    if (out->hurries)
+        return kiln__fail(KILN_E_WOULD_COMPILE, "the schedule of '%s' has not been chosen yet", out->ir->text);
     kiln_status status = kiln__schedule_choose_point(out->ir, problem, device, &nothing, 0, &out->schedule, &point);
     if (status) return status;
     point = kiln__kept_of_point(problem, &point);
@@ -89,7 +91,7 @@ __attribute__((noinline)) static kiln_status build_problem(const kiln_program *p
 
 kiln_status kiln__prepare(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                           const kiln__device *device, int attempt, kiln__prepared *out) {
-    const kiln__call call = {program, tensors, scalars, KILN_POLICY_COMPILE, 0, NULL, false, false};
+    const kiln__call call = {.program = program, .tensors = tensors, .scalars = scalars, .policy = KILN_POLICY_COMPILE};
     return kiln__prepare_for(&call, device, attempt, out);
 }
 
@@ -130,6 +132,7 @@ kiln_status kiln__prepare_for(const kiln__call *call, const kiln__device *device
     out->counters = &call->program->usage->counters;
     out->group = call->group;
     out->programmatic = kiln__call_is_programmatic(call, device->arch);
+    out->hurries = call->hurries;
     const double start = kiln__now_ms();
     kiln_status status = build_problem(call->program, call->tensors, call->scalars, out);
     out->schedule_ms = kiln__now_ms() - start;
@@ -265,18 +268,31 @@ static kiln_status compile_exact(const kiln__call *call, const kiln__device *dev
 
 static bool is_missing(kiln_status status) { return status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC; }
 
-/* The exact kernel, where it is there already. Programs that have no other wait for it. */
-static kiln_status compile_at_once(const kiln__call *call, const kiln__device *device, bool ptx,
-                                   kiln__prepared *prepared, kiln__image *image) {
+/* What is there: the exact kernel, that of the range, that for any shape. */
+static kiln_status find(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
+                        kiln__image *image) {
     kiln__call now = *call;
     now.policy = KILN_POLICY_NEVER_COMPILE;
     kiln_status status = compile_exact(&now, device, ptx, prepared, image);
-    if (is_missing(status)) status = find_range(call, device, ptx, prepared, image);
+    return is_missing(status) ? find_range(&now, device, ptx, prepared, image) : status;
+}
+
+/* What is there, or else the kernel for any shape, which is compiled, as the exact one is of programs that have no
+ * other. A call that hurries takes what is found without a choice among schedules, if anything is. */
+static kiln_status compile_at_once(const kiln__call *call, const kiln__device *device, bool ptx,
+                                   kiln__prepared *prepared, kiln__image *image) {
+    kiln__call later = *call;
+    kiln_status status = find(call, device, ptx, prepared, image);
+    if (is_missing(status) && call->hurries) {
+        status = make_any_shape(call, KILN_POLICY_NEVER_COMPILE, device, ptx, prepared, image);
+        later.hurries = false;
+        if (status) status = find(&later, device, ptx, prepared, image);
+    }
     if (!is_missing(status)) return status;
-    status = make_any_shape(call, KILN_POLICY_COMPILE, device, ptx, prepared, image);
+    status = make_any_shape(&later, KILN_POLICY_COMPILE, device, ptx, prepared, image);
     if (status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT) {
-        now.policy = KILN_POLICY_COMPILE;
-        status = compile_exact(&now, device, ptx, prepared, image);
+        later.policy = KILN_POLICY_COMPILE;
+        status = compile_exact(&later, device, ptx, prepared, image);
     }
     if (!status) kiln__clear_error();
     return status;

@@ -56,6 +56,7 @@ static void start_empty(kiln_context *context) {
     context->kernels = context->pending = context->tuned = (kiln__hash){0};
     context->shelves = NULL;
     context->pools = NULL;
+    context->devices = NULL;
     context->primary = NULL;
     context->refused_count = 0;
     kiln__ring_init(&context->dropped);
@@ -173,6 +174,7 @@ void kiln_context_destroy(kiln_context *context) {
     kiln__dispatch_clear(context);
     kiln__kernels_free(context, driver);
     free_pools(context, driver);
+    kiln__devices_free(context);
     kiln__primary_release(context, driver);
     kiln__memory_free(context, false);
     kiln__tuned_forget(context);

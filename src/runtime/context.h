@@ -25,6 +25,7 @@
 
 typedef struct kiln__dispatch kiln__dispatch;
 typedef struct kiln__pending kiln__pending;
+typedef struct kiln__known_device kiln__known_device;
 
 /* A device's stream-ordered memory pool, for the workspaces of launches; created when first needed. */
 typedef struct kiln__pool {
@@ -120,6 +121,7 @@ struct kiln_context {
     kiln__ring preparations; /* that have not been destroyed: prepare.c */
     atomic_uint prepared;    /* how many of them have come to an end */
     kiln__pool *pools;
+    kiln__known_device *devices;
     kiln__CUcontext primary; /* NULL while it is not retained */
     kiln__CUdevice primary_device;
     char driver_error[1024], nvrtc_error[1024];
@@ -132,6 +134,11 @@ static inline void kiln__context_enter(kiln_context *context) {
     if (atomic_load_explicit(&context->owner, memory_order_acquire) != kiln__process()) kiln__context_adopt(context);
 }
 kiln_status kiln__context_driver(kiln_context *context, const kiln__driver **out);
+
+/* devices.c: a device's numbers, which the driver is asked for once. KILN_E_NO_DEVICE. */
+kiln_status kiln__context_device(kiln_context *context, const kiln__driver *driver, kiln__CUdevice ordinal,
+                                 kiln__device *out);
+void kiln__devices_free(kiln_context *context);
 
 /* host_memory.c: zeroed; NULL without memory. What is released has the bytes that were asked for, or is NULL. */
 void *kiln__host_allocate(const kiln_context *context, size_t bytes);
@@ -219,6 +226,7 @@ typedef struct kiln__call {
     const kiln__compile_group *group; /* that its compiles are of; NULL: the context's */
     bool dependent;                   /* programmatic dependent launch is asked for */
     bool range;                       /* the kernel of a range of columns will do, in place of the exact one */
+    bool hurries; /* what is there will do, rather than a choice among schedules; KILN_E_WOULD_COMPILE without one */
 } kiln__call;
 
 /* Whether the kernel of a range is prepared, where the program has one. */
@@ -264,6 +272,7 @@ typedef struct kiln__prepared {
     int64_t least_cols, most_cols; /* that the kernel serves; 0: those of the problem alone */
     int attempt;                   /* of the candidates that the schedule is */
     kiln_schedule_origin origin;
+    bool hurries;      /* as the call does */
     bool programmatic; /* the kernel is one for programmatic dependent launch */
     kiln__arguments arguments;
     char *unexpanded, *source; /* the source before and after the files it names are written out */

@@ -315,7 +315,13 @@ static inline __attribute__((always_inline)) kiln_status run(const kiln_program 
     pthread_setcancelstate(cancelled, NULL);
     if (known) return status;
     const int attempt = awaited ? atomic_load(&awaited->attempt) : 0;
-    const kiln__call call = {program, tensors, scalars, policy, attempt, NULL, dependent, false};
+    const kiln__call call = {.program = program,
+                             .tensors = tensors,
+                             .scalars = scalars,
+                             .policy = policy,
+                             .attempt = attempt,
+                             .dependent = dependent,
+                             .hurries = policy == KILN_POLICY_BACKGROUND && !awaited};
     status = run_new(&call, data, workspace, stream, &seen);
     if (awaited) kiln__background_collect(context, awaited);
     kiln__awaited_release(awaited);

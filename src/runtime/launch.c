@@ -525,7 +525,7 @@ static kiln_status prepare(const kiln__call *call, kiln__launch **launch, kiln__
     if (status) return status;
     kiln__CUresult result = on.driver->CtxGetDevice(&on.device);
     if (result) return kiln__driver_fail(on.driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
-    status = kiln__driver_device(on.driver, on.device, &on.numbers);
+    status = kiln__context_device(call->program->context, on.driver, on.device, &on.numbers);
     if (!status && on.numbers.arch < 80)
         status = kiln__fail(KILN_E_UNSUPPORTED, "the device has compute capability %d.%d, expected 8.0 or newer",
                             on.numbers.arch / 10, on.numbers.arch % 10);

@@ -220,7 +220,7 @@ static kiln_status read_device(kiln_context *context, kiln__device *out) {
     if (result)
         status = kiln__driver_fail(driver, KILN_E_NO_CONTEXT, result, "cuCtxGetDevice");
     else
-        status = kiln__driver_device(driver, device, out);
+        status = kiln__context_device(context, driver, device, out);
     if (!status && out->arch < 80)
         status = kiln__fail(KILN_E_UNSUPPORTED, "the device has compute capability %d.%d, expected 8.0 or newer",
                             out->arch / 10, out->arch % 10);

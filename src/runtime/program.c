@@ -160,7 +160,7 @@ kiln_status kiln__call_make(const kiln_program *program, const kiln_tensor *tens
     kiln_status status = kiln__program_check_counts(program, tensors, tensor_count, scalars, scalar_count);
     if (status) return status;
     kiln__workspace ignored;
-    *out = (kiln__call){program, tensors, scalars, program->context->policy, 0, NULL, false, false};
+    *out = (kiln__call){.program = program, .tensors = tensors, .scalars = scalars, .policy = program->context->policy};
     return options ? kiln__call_options_read(options, &out->policy, &out->dependent, &ignored) : KILN_OK;
 }
 

@@ -196,7 +196,7 @@ static void bake_pack(launch_fixture *f, char path[128]) {
     size_t size;
     const kiln__device device = kiln__device_typical(90);
     bound_tensors(tensor_text, tensors);
-    const kiln__call call = {program, tensors, NULL, KILN_POLICY_COMPILE, 0, NULL, false, false};
+    const kiln__call call = {.program = program, .tensors = tensors, .policy = KILN_POLICY_COMPILE};
     assert_int_equal(kiln__packing_add(&writer, &call, &device, false), KILN_OK);
     assert_int_equal(writer.count, 1);
     snprintf(path, 128, "%s/kernels.kpack", f->dir);

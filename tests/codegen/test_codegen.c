@@ -155,9 +155,11 @@ static void the_program_part_is_as_recorded(void **state) {
             b.scalars[1] = kiln_scalar_device(NULL, KILN_I64);
         }
         const kiln__device device = kiln__device_typical(90);
-        const kiln__call call = {
-            b.program, b.tensors, b.scalars, KILN_POLICY_COMPILE, 0, NULL, strstr(goldens[i].name, "dependent") != NULL,
-            false};
+        const kiln__call call = {.program = b.program,
+                                 .tensors = b.tensors,
+                                 .scalars = b.scalars,
+                                 .policy = KILN_POLICY_COMPILE,
+                                 .dependent = strstr(goldens[i].name, "dependent") != NULL};
         if (kiln__prepare_for(&call, &device, 0, &prepared)) fail_msg("%s: %s", goldens[i].program, kiln_last_error());
         char *part = program_part(prepared.source);
         compare_with_golden(goldens[i].name, part);

@@ -118,7 +118,7 @@ static void packs_and_preparations_have_such_kernels(void **state) {
     uint8_t *bytes = NULL;
     size_t size = 0;
     const kiln__device device = kiln__device_typical(90);
-    const kiln__call call = {program, tensors, NULL, KILN_POLICY_COMPILE, 0, NULL, true, false};
+    const kiln__call call = {.program = program, .tensors = tensors, .policy = KILN_POLICY_COMPILE, .dependent = true};
     launch_expect(kiln__packing_add_any_shape(&writer, &call, 90, false), KILN_OK, "");
     launch_expect(kiln__packing_add(&writer, &call, &device, false), KILN_OK, "");
     assert_int_equal(writer.count, 2);

@@ -416,7 +416,7 @@ static kiln_status write_pack(void *user) {
     set_device(p, &options);
     kiln_status status = kiln_context_create(&options, &context);
     if (!status) status = kiln_program_create(context, "y = softmax(x)", NULL, &program);
-    const kiln__call call = {program, tensors, NULL, KILN_POLICY_COMPILE, 0, NULL, false, false};
+    const kiln__call call = {.program = program, .tensors = tensors, .policy = KILN_POLICY_COMPILE};
     if (!status) status = kiln__packing_add(&writer, &call, &device, false);
     if (!status) status = pack_file_save(&writer, p->pack, &size);
     kiln__pack_writer_free(&writer);

@@ -59,8 +59,11 @@ static kiln_status compile(const listed_kernel *listed, kiln_context *context, t
     kiln__image image;
     const kiln__device device = manifest_device(&listed->line->entry, listed->arch);
     kiln_status status = kernel_list_bind(listed, context, &program, tensors, scalars);
-    const kiln__call call = {
-        program, tensors, scalars, kernel_list_policy(listed), 0, NULL, listed->line->entry.dependent, false};
+    const kiln__call call = {.program = program,
+                             .tensors = tensors,
+                             .scalars = scalars,
+                             .policy = kernel_list_policy(listed),
+                             .dependent = listed->line->entry.dependent};
     if (!status) status = kiln__compile_call(&call, &device, listed->ptx, &prepared, &image);
     if (status) {
         (void)snprintf(result->message, sizeof result->message, "%s", kiln_last_error());
@@ -143,8 +146,11 @@ static int write_pack(precompile *p) {
         if (p->results[i].status) continue;
         status = kernel_list_bind(kernel, p->context, &program, tensors, scalars);
         const kiln__device device = manifest_device(&kernel->line->entry, kernel->arch);
-        const kiln__call call = {
-            program, tensors, scalars, kernel_list_policy(kernel), 0, NULL, kernel->line->entry.dependent, false};
+        const kiln__call call = {.program = program,
+                                 .tensors = tensors,
+                                 .scalars = scalars,
+                                 .policy = kernel_list_policy(kernel),
+                                 .dependent = kernel->line->entry.dependent};
         if (!status && kernel->kind == LISTED_ANY_SHAPE)
             status = kiln__packing_add_any_shape(&writer, &call, device.arch, kernel->ptx);
         else if (!status)

@@ -175,7 +175,8 @@ static kiln_status tune(tuner *t, tune_problem *p, const char *label) {
     t->tuned += !status;
     t->kept += !status && result.winner;
     tune_result_free(&result);
-    const kiln__call call = {p->program, p->tensors, p->scalars, KILN_POLICY_COMPILE, 0, NULL, false, false};
+    const kiln__call call = {
+        .program = p->program, .tensors = p->tensors, .scalars = p->scalars, .policy = KILN_POLICY_COMPILE};
     if (!status && arguments_has(t->args, OPTION_PACK)) status = kiln__packing_add(&t->pack, &call, &p->device, false);
     return status;
 }

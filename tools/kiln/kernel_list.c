@@ -185,7 +185,11 @@ static kiln_status plan(listed_kernel *kernel, kiln_context *context) {
     kiln__prepared prepared;
     kiln_status status = kernel_list_bind(kernel, context, &program, tensors, scalars);
     if (status) return status;
-    const kiln__call call = {program, tensors, scalars, kernel_list_policy(kernel), 0, NULL, entry->dependent, false};
+    const kiln__call call = {.program = program,
+                             .tensors = tensors,
+                             .scalars = scalars,
+                             .policy = kernel_list_policy(kernel),
+                             .dependent = entry->dependent};
     status = kiln__program_check_counts(program, tensors, entry->tensor_count, scalars, entry->scalar_count);
     if (!status && kernel->kind == LISTED_ANY_SHAPE)
         status = kiln__prepare_any_shape_for(&call, kernel->arch, &prepared);
