@@ -337,16 +337,18 @@ static bool has_pitch(const dims *d, int o, int64_t pitch) {
     return same && expected < INT64_MAX; /* of more elements the number would not be one */
 }
 
-/* The distance between rows of all tensors that have every element, where in some of them rows begin or end between
- * accesses; else 0. */
+/* The distance between rows of all tensors that have every element, where rows begin or end between vectors of the
+ * widest type's accesses; else 0. */
 static int64_t common_pitch(const tensors *t, const dims *d) {
     const int64_t pitch = d->at[d->rank - 2].strides[t->given->input_count], run = d->at[d->rank - 1].extent;
-    bool common = true, whole = true;
+    int64_t vector = ACCESS_BYTES;
+    bool common = true;
     for (int o = 0; o < t->count; o++) {
         const int64_t elements = ACCESS_BYTES / (int64_t)kiln_type_size(t->given->at[o].type);
         common &= (!t->full[o] || has_pitch(d, o, pitch)) && !kiln__type_is_packed(t->given->at[o].type);
-        whole &= pitch % elements == 0 && run % elements == 0;
+        if (elements < vector) vector = elements;
     }
+    const bool whole = pitch % vector == 0 && run % vector == 0;
     return common && !whole ? pitch : 0;
 }
 

@@ -98,9 +98,22 @@ static void any_places_may_be_shifted(void **state) {
     assert_true(shifted > 75);
 }
 
+/* What lies between rows is not gone over where it can be left out: whole vectors of the widest type are enough. */
+static void rows_of_whole_vectors_are_not_one_array(void **state) {
+    static const char *const tensors[] = {"f16[70,64]{88,1} bool[70,64]{88,1}", "f16[70,32]{40,1} f16[70,32]{40,1}",
+                                          "f32[70,36]{44,1} f16[70,36]{44,1}"};
+    (void)state;
+    for (size_t i = 0; i < COUNT(tensors); i++) {
+        packed_result result = {.output = NULL};
+        run_packed_case(&(packed_case){"y = x > 0.5", "", tensors[i], NULL, NULL, false}, &result);
+        if (strstr(result.schedule, "shifted")) fail_msg("%s: %s", tensors[i], result.schedule);
+    }
+}
+
 int main(int argc, char **argv) {
     if (packed_tests_are_skipped(argc, argv)) return 77;
     const struct CMUnitTest tests[] = {cmocka_unit_test(shifted_vectors_give_what_the_reference_gives),
-                                       cmocka_unit_test(any_places_may_be_shifted)};
+                                       cmocka_unit_test(any_places_may_be_shifted),
+                                       cmocka_unit_test(rows_of_whole_vectors_are_not_one_array)};
     return cmocka_run_group_tests_name("shifted vectors", tests, open_packed_device, close_packed_device);
 }
