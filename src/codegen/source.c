@@ -171,8 +171,8 @@ static void emit_scan(const kiln__emitter *e) {
 
 /* The row: who works on it, and where its columns are. */
 static void emit_row(const kiln__emitter *e) {
-    static const char *const groups[] = {"group_lanes.cuh", "group_block.cuh", "group_columns.cuh", "group_cluster.cuh",
-                                         "group_grid.cuh"};
+    static const char *const groups[] = {"group_lanes.cuh",   "group_block.cuh", "group_columns.cuh",
+                                         "group_cluster.cuh", "group_grid.cuh",  "group_cub.cuh"};
     const kiln__schedule *s = e->schedule;
     const bool any = s->strategy == KILN__ANY_SHAPE;
     if (any) emit_part(e, "any_shape.cuh");

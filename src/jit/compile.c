@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "jit/headers.h"
 #include "jit/log.h"
 #include "jit/nvrtc.h"
 
@@ -104,7 +105,8 @@ static bool wants_family(const kiln__compile_request *request, int version) {
 
 static kiln_status compile_program(const job *j) {
     const char *options[max_options];
-    char arch[48];
+    char arch[48], include[KILN__CUB_FOLDER_SIZE + 16] = "--include-path=";
+    const bool cub = asks(j->request, "\n#include <cub/");
     int count = 0, version = j->nvrtc->identity.major * 100 + j->nvrtc->identity.minor;
     snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d%s", j->request->ptx ? "compute" : "sm", j->request->arch,
              wants_family(j->request, version) ? "f" : "");
@@ -115,9 +117,14 @@ static kiln_status compile_program(const job *j) {
     /* Newer versions alone know these. They change how long a compile takes and none of its bytes, and a key has the
      * version that they depend on. --minimal leaves out what kernels without headers do not use: textures, device-side
      * runtime calls. --no-cache: a cache of NVRTC's own would only store again what ours does. */
-    if (version >= 1204) options[count++] = "--minimal";
+    if (version >= 1204 && !cub) options[count++] = "--minimal";
     if (version >= 1209) options[count++] = "--no-cache";
 
+    if (cub) {
+        kiln_status status = kiln__cub_locate(&j->nvrtc->identity, include + strlen(include));
+        if (status) return status;
+        options[count++] = include;
+    }
     double start = kiln__now_ms();
     kiln__nvrtcResult code = j->nvrtc->CompileProgram(j->program, count, options);
     double compiled = kiln__now_ms();

@@ -423,8 +423,23 @@ int kiln__candidates_of_orders(const kiln__given *g, const kiln__pins *pins, kil
     return l.count;
 }
 
+/* What a block would have alone, pinned to be combined by CUB. */
+static int list_cub(const kiln__given *g, const kiln__pins *pins, bool any, kiln__pins out[KILN__MOST_CANDIDATES]) {
+    kiln__pins blocks = *pins;
+    int count = 0;
+    blocks.group = KILN__GROUP_BLOCK;
+    const int listed = kiln__candidates_list(g, &blocks, any, out);
+    for (int i = 0; i < listed; i++) {
+        if (out[i].cluster > 1 || out[i].splits > 1 || out[i].rows_per_block > 1 || out[i].persistent > 0) continue;
+        out[count] = out[i];
+        out[count++].group = KILN__GROUP_CUB;
+    }
+    return count;
+}
+
 int kiln__candidates_list(const kiln__given *g, const kiln__pins *pins, bool any,
                           kiln__pins out[KILN__MOST_CANDIDATES]) {
+    if (pins->group == KILN__GROUP_CUB) return list_cub(g, pins, any, out);
     lister l = lister_of(g, pins, out);
     l.any = any;
     if (kiln__needs_slots(g->problem)) return kiln__slots_points(g, pins, out);

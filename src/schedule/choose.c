@@ -152,6 +152,7 @@ static bool ignores(const kiln__pins *pins, const kiln__schedule *s) {
                  {pins->batch > 0, s->staging.kind == KILN__STAGING_NONE},
                  {pins->staging >= 0, (int)s->staging.kind == pins->staging},
                  {pins->group == KILN__GROUP_GRID, s->team.group == KILN__GROUP_GRID},
+                 {pins->group == KILN__GROUP_CUB, s->team.group == KILN__GROUP_CUB},
                  {pins->persistent > 0, kiln__row_of(s)->persistent},
                  {pins->splits > 1, s->split.chunks > 1},
                  {pins->cluster > 1, shared_out},

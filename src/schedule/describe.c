@@ -16,7 +16,7 @@ KILN_PRINTF(2, 3) static void add(kiln__schedule *s, const char *format, ...) {
 
 /* "block 256", "cluster 4, block 256": who works on a row. */
 static void add_group(kiln__schedule *s) {
-    static const char *const groups[] = {"lanes", "block", "columns"};
+    static const char *const groups[] = {"lanes", "block", "columns", "cluster", "grid", "cub"};
     if (s->team.group == KILN__GROUP_GRID || kiln__schedule_clusters(s))
         add(s, "%s %d, block %d", s->team.group == KILN__GROUP_GRID ? "grid" : "cluster", s->team.blocks_per_row,
             s->team.threads);

@@ -18,6 +18,7 @@ static const struct {
     {"lanes", FIELD(group), KILN__GROUP_LANES, FIELD(threads)},
     {"block", FIELD(group), KILN__GROUP_BLOCK, FIELD(threads)},
     {"grid", FIELD(group), KILN__GROUP_GRID, 0},
+    {"cub", FIELD(group), KILN__GROUP_CUB, FIELD(threads)},
     {"threads", FIELD(threads), 0, FIELD(threads)},
     {"registers", FIELD(staging), KILN__STAGING_REGISTERS, 0},
     {"shared", FIELD(staging), KILN__STAGING_SHARED, 0},
@@ -100,7 +101,7 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
         if (length && !pin(text, length, out))
             return kiln__fail(
                 KILN_E_ARGUMENT,
-                "'%.*s' pins nothing of a schedule, expected lanes N, block N, threads N, registers, "
+                "'%.*s' pins nothing of a schedule, expected lanes N, block N, cub N, threads N, registers, "
                 "shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, "
                 "phased, persistent, single, misaligned, wrapped, runs, calls, outlined or loops, N from 1 to 4096",
                 (int)length, text);
@@ -113,7 +114,8 @@ kiln_status kiln__pins_parse(const char *text, kiln__pins *out) {
 static bool says(const kiln__pins *pins, size_t word, int *number) {
     const bool counts =
         words[word].number && words[word].number == words[word].field; /* "rows 4" says nothing but its number */
-    const bool grouped = pins->group == KILN__GROUP_LANES || pins->group == KILN__GROUP_BLOCK;
+    const bool grouped =
+        pins->group == KILN__GROUP_LANES || pins->group == KILN__GROUP_BLOCK || pins->group == KILN__GROUP_CUB;
     if (words[word].number) *number = field_of(pins, words[word].number);
     if (!counts) return field_of(pins, words[word].field) == words[word].value;
     return *number != 0 && !(words[word].field == FIELD(threads) && grouped); /* "block 64" says it, too */

@@ -333,7 +333,15 @@ static void set_scans(const kiln__given *g, const kiln__pins *point, kiln__sched
     s->passes.ordered &= !passes;
 }
 
+/* CUB combines a block's values in an order of its own, once for each of a row's phases. */
+static bool suits_cub(const kiln__given *g, const kiln__pins *point) {
+    const bool alone = point->cluster <= 1 && point->rows_per_block <= 1 && point->persistent <= 0;
+    const bool passes = g->ir->phase_count > 0 && g->traits.plain && !kiln__needs_slots(g->problem);
+    return point->group != KILN__GROUP_CUB || (alone && point->splits <= 1 && passes && !g->problem->across);
+}
+
 bool kiln__row_build(const kiln__given *g, const kiln__pins *point, kiln__schedule *s) {
+    if (!suits_cub(g, point)) return false;
     const bool split = point->splits > 1 || point->group == KILN__GROUP_GRID;
     if (split && g->problem->least_cols) return false; /* chunks end where the columns do that are known */
     set_scans(g, point, s);

@@ -24,7 +24,8 @@ typedef enum kiln__group {
     KILN__GROUP_BLOCK,
     KILN__GROUP_COLUMNS,
     KILN__GROUP_CLUSTER,
-    KILN__GROUP_GRID
+    KILN__GROUP_GRID,
+    KILN__GROUP_CUB /* a block, whose threads' values CUB combines: a yardstick, which is pinned and never chosen */
 } kiln__group;
 
 /* Who works on a row. */
@@ -353,10 +354,10 @@ bool kiln__pins_agree(const kiln__pins *pins, const kiln__pins *point);
 /* The pins, and what they leave open as others have it. */
 kiln__pins kiln__pins_complete(const kiln__pins *pins, const kiln__pins *others);
 
-/* Parses "block 256, shared, vector 8", the words of kiln__schedule's text: lanes N, block N, threads N, registers,
- * shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased, persistent,
- * single, misaligned, wrapped, runs, calls, outlined, loops. NULL or "": nothing pinned. KILN_E_ARGUMENT quotes the
- * word it does not know. */
+/* Parses "block 256, shared, vector 8", the words of kiln__schedule's text: lanes N, block N, cub N, threads N,
+ * registers, shared, stream, tile, vector N, rows N, steps N, batch N, splits N, cluster N, grid, online, phased,
+ * persistent, single, misaligned, wrapped, runs, calls, outlined, loops. NULL or "": nothing pinned. KILN_E_ARGUMENT
+ * quotes the word it does not know. */
 kiln_status kiln__pins_parse(const char *text, kiln__pins *out);
 
 /* Writes them in these words; a buffer of KILN__PINS_SIZE bytes. */

@@ -55,7 +55,7 @@ static void kernels_whose_rows_are_passed_on_begin_one(void **state) {
     need_nvrtc();
     static const char *const cases[][2] = {
         {"y = rms_norm(x * repeat(r, 2), w)", "f32[8,20] f32[8,10] f32[20] f32[8,20]"},
-        {"y = softmax(x)", "f16[100,30]{31,1} f16[100,30]{33,1}"},
+        {"y = softmax(x + m)", "f16[4,25,30] f16[4,1,30] f16[4,25,30]"},
     };
     for (size_t i = 0; i < 2 * COUNT(cases); i++) {
         bound b;
@@ -203,8 +203,44 @@ static void values_of_members_fit_static_shared_memory(void **state) {
     }
 }
 
+/* Blocks whose values CUB combines: in all stagings, of sums, of indices, of phases together. Where CUB's headers are
+ * not there a sentence says where they were looked for. */
+static void pinned_blocks_may_be_combined_by_cub(void **state) {
+    static const char *const cases[][3] = {
+        {"cub 256", "y = softmax(x)", "f16[100,4096] f16[100,4096]"},
+        {"cub 128, shared", "v = var(x)", "f32[100,5001] f32[100]"},
+        {"cub 1024, stream", "i = argmax(x)", "bf16[100,50257] i64[100]"},
+    };
+    (void)state;
+    need_nvrtc();
+    setenv("KILN_CUB", "/nowhere", 1);
+    for (size_t i = 0; i <= COUNT(cases); i++) { /* the first twice */
+        const char *const *of = cases[i ? i - 1 : 0];
+        bound b;
+        kiln_kernel *kernel = NULL;
+        setenv("KILN_SCHEDULE", of[0], 1);
+        assert_int_equal(bound_create(&b, of[1], NULL, NULL, of[2]), KILN_OK);
+        unsetenv("KILN_SCHEDULE");
+        const kiln_status status = kiln_compile(b.program, b.tensors, b.tensor_count, NULL, 0, 90, 0, 1, &kernel);
+        bool skips = false;
+        if (i == 0) {
+            assert_int_equal(status, KILN_E_COMPILE);
+            assert_string_equal(kiln_last_error(),
+                                "KILN_CUB is '/nowhere', expected a folder that has cub/block/block_reduce.cuh");
+            unsetenv("KILN_CUB");
+        } else if (status) {
+            skips = strstr(kiln_last_error(), "KILN_CUB may name") != NULL;
+            if (!skips) fail_msg("%s of %s: %s", of[0], of[1], kiln_last_error());
+        }
+        kiln_kernel_destroy(kernel);
+        bound_destroy(&b);
+        if (skips) skip();
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pinned_blocks_may_be_combined_by_cub),
         cmocka_unit_test(shifted_vectors_are_not_in_memory),
         cmocka_unit_test(kernels_whose_rows_are_passed_on_begin_one),
         cmocka_unit_test(shared_memory_is_no_more_than_there_is),
