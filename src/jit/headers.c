@@ -23,7 +23,7 @@ static bool has_header(const char *folder) {
 }
 
 kiln_status kiln__cub_locate(const kiln__nvrtc_identity *nvrtc, char folder[KILN__CUB_FOLDER_SIZE]) {
-    const char *named = getenv("KILN_CUB");
+    const char *named = secure_getenv("KILN_CUB");
     const size_t length = strlen(nvrtc->path) - strlen(strrchr(nvrtc->path, '/'));
     if (named && *named) {
         snprintf(folder, KILN__CUB_FOLDER_SIZE, "%s", named);

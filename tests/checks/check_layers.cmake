@@ -36,12 +36,16 @@ foreach(file IN LISTS files)
     endforeach()
 endforeach()
 
-# Kernels are compiled with nothing beside them: what they include must stand in kernel_sources/.
+# Kernels are compiled with nothing beside them: what they include must stand in kernel_sources/. Where a schedule is
+# pinned to CUB's, its headers are looked for.
 file(GLOB files RELATIVE ${ROOT}/kernel_sources ${ROOT}/kernel_sources/*)
 foreach(file IN LISTS files)
     file(STRINGS ${ROOT}/kernel_sources/${file} lines REGEX "^[ \t]*#[ \t]*include")
     foreach(line IN LISTS lines)
         string(REGEX REPLACE "^[^\"<]*[\"<]([^\">]*).*" "\\1" included "${line}")
+        if(file STREQUAL "group_cub.cuh" AND included MATCHES "^cub/")
+            continue()
+        endif()
         if(NOT EXISTS ${ROOT}/kernel_sources/${included})
             list(APPEND faults "kernel_sources/${file} includes ${included}, which is not in kernel_sources/")
         endif()
