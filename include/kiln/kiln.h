@@ -309,8 +309,8 @@ typedef struct kiln_problem {
     { NULL, NULL, 0, NULL, 0, 0, 0, NULL }
 
 /* Of the range of columns that a kernel of KILN_POLICY_RANGE serves, the last: a power of two from 64 on, from 512 on
- * also half as many more. Rows of up to 8,192 columns have 12 kernels: that of 1 column, and then those of
- * kiln_range_end(columns) + 1. columns: up to 2^30. Thread-safe. */
+ * also half as many more. Rows of 2 to 8,192 columns have 12 kernels: that of 2 columns, and then each of
+ * kiln_range_end(columns) + 1. columns: up to 2^30; of more it is INT64_MAX. Thread-safe. */
 KILN_API int64_t kiln_range_end(int64_t columns);
 
 /* What a problem has come to. */

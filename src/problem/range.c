@@ -11,14 +11,15 @@
 
 int64_t kiln_range_end(int64_t columns) {
     int64_t end = LEAST_END;
+    if (columns > MOST_COLUMNS) return INT64_MAX; /* which no kernel serves */
     while (end < columns) end *= 2;
     const int64_t before = end / 2, between = before + before / 2;
     return before >= LEAST_HALVED && columns <= between ? between : end;
 }
 
-/* The end of the range before the one that ends there; 0: there is none. */
+/* The end of the range before the one that ends there. */
 static int64_t end_before(int64_t end) {
-    if (end == LEAST_END) return 0;
+    if (end == LEAST_END) return 1; /* rows of one column are another problem */
     if ((end & (end - 1)) != 0) return end / 3 * 2;
     return end / 2 >= LEAST_HALVED ? end / 4 * 3 : end / 2;
 }

@@ -48,6 +48,9 @@ static bool compile(job *j) {
                              .policy = KILN_POLICY_COMPILE,
                              .attempt = j->attempt,
                              .dependent = j->dependent};
+    kiln__call within = call; /* so that its range's schedule is known to later calls, whose kernel may be there */
+    within.range = true;
+    if (prepared && !kiln__prepare_for(&within, &j->device, 0, prepared)) kiln__prepared_free(prepared);
     const bool compiled = prepared && !kiln__compile_for(&call, &j->device, prepared, &j->image);
     const bool exact = compiled && !prepared->any_shape && !prepared->most_cols;
     if (exact) atomic_store(&j->awaited->attempt, prepared->attempt);

@@ -121,8 +121,15 @@ static kiln_status prepare_problem(const kiln__call *call, const kiln__device *d
     if (!range) return kiln__out_of_memory();
     const bool has_range = !kiln__range_problem(out->ir, &out->problem, range);
     if (!has_range) kiln__clear_error();
-    kiln_status status = has_range ? prepare_range(call, device->arch, range, out) : prepare_exact(call, device, out);
+    kiln_status status = has_range ? prepare_range(call, device->arch, range, out) : KILN_OK;
     free(range);
+    /* What is pinned may be none for rows of any columns. */
+    const bool unsuited = (status == KILN_E_UNSUPPORTED || status == KILN_E_LIMIT) && out->attempt == 0;
+    if (unsuited) kiln__clear_error();
+    if (unsuited || !has_range) {
+        out->least_cols = out->most_cols = 0;
+        status = prepare_exact(call, device, out);
+    }
     return status;
 }
 
@@ -156,11 +163,11 @@ static kiln_status make(const kiln__call *call, const kiln__device *device, bool
     kiln_status status = kiln__prepare_for(call, device, call->attempt, prepared);
     if (status) return status;
     status = kiln__image_obtain(program->context, call->policy, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
-    if (!status) return KILN_OK;
-    if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC) kiln__record(call, device, ptx);
-    kiln__prepared_free(prepared);
+    if (status) kiln__prepared_free(prepared);
     return status;
 }
+
+static bool is_missing(kiln_status status) { return status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC; }
 
 /* Whether another schedule's kernel may be had all the same. */
 static bool is_of_one_kernel(kiln_status status) {
@@ -213,9 +220,8 @@ static kiln_status make_any_shape(const kiln__call *call, kiln_policy policy, co
     kiln_status status = kiln__prepare_any_shape_for(call, device->arch, prepared);
     if (status) return status;
     status = kiln__image_obtain(program->context, policy, prepared, device->arch, ptx, KILN__IN_MEMORY, image);
-    if (status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC ||
-        (!status && image->origin == KILN_ORIGIN_COMPILED))
-        kiln__record(call, device, ptx);
+    const bool compiled = !status && image->origin == KILN_ORIGIN_COMPILED;
+    if (policy != KILN_POLICY_NEVER_COMPILE && (is_missing(status) || compiled)) kiln__record(call, device, ptx);
     if (status)
         kiln__prepared_free(prepared);
     else
@@ -238,7 +244,8 @@ static kiln_status stand_in(const kiln__call *call, const kiln__device *device, 
                             kiln__prepared *prepared, kiln__image *image) {
     char why[1024];
     snprintf(why, sizeof why, "%s", kiln_last_error());
-    kiln_status status = call->range ? missing : find_range(call, device, ptx, prepared, image);
+    kiln_status status = find_range(call, device, ptx, prepared, image);
+    if (status) kiln__record(call, device, ptx);
     if (status && status != KILN_E_MEMORY)
         status = make_any_shape(call, KILN_POLICY_NEVER_COMPILE, device, ptx, prepared, image);
     if (status) return status == KILN_E_MEMORY ? status : kiln__fail(missing, "%s", why);
@@ -266,15 +273,15 @@ static kiln_status compile_exact(const kiln__call *call, const kiln__device *dev
     return KILN_OK;
 }
 
-static bool is_missing(kiln_status status) { return status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC; }
-
-/* What is there: the exact kernel, that of the range, that for any shape. */
+/* What is there: the exact kernel, or that of the range. */
 static kiln_status find(const kiln__call *call, const kiln__device *device, bool ptx, kiln__prepared *prepared,
                         kiln__image *image) {
     kiln__call now = *call;
     now.policy = KILN_POLICY_NEVER_COMPILE;
-    kiln_status status = compile_exact(&now, device, ptx, prepared, image);
-    return is_missing(status) ? find_range(&now, device, ptx, prepared, image) : status;
+    const kiln_status status = compile_exact(&now, device, ptx, prepared, image);
+    if (!is_missing(status)) return status;
+    const kiln_status range = find_range(&now, device, ptx, prepared, image);
+    return range && range != KILN_E_MEMORY ? status : range;
 }
 
 /* What is there, or else the kernel for any shape, which is compiled, as the exact one is of programs that have no

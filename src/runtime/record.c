@@ -42,15 +42,38 @@ static void add_string(kiln__text *line, const char *text) {
     kiln__text_puts(line, "\"");
 }
 
-/* "x=f16[8,64]{128,1}@8": strides where they are not contiguous, alignment in bytes where it is below 16. */
-static void add_tensor(kiln__text *line, const char *name, const kiln_tensor *tensor) {
+/* The range of columns that the call takes a kernel of; cols 0: none. */
+typedef struct range {
+    int64_t cols, least, most;
+} range;
+
+static range range_of(const kiln__call *call) {
+    range found = {0, 0, 0};
+    kiln__prepared *prepared = kiln__call_takes_range(call) ? malloc(sizeof *prepared) : NULL;
+    const kiln__device typical = kiln__device_typical(90); /* no schedule's affair */
+    if (prepared && !kiln__prepare_for(call, &typical, 0, prepared)) {
+        if (prepared->most_cols) found = (range){prepared->problem.cols, prepared->least_cols, prepared->most_cols};
+        kiln__prepared_free(prepared);
+    }
+    kiln__clear_error();
+    free(prepared);
+    return found;
+}
+
+/* "x=f16[8,64]{128,1}@8": strides where they are not contiguous, alignment in bytes where it is below 16. Columns of a
+ * range: "x=f16[8,2..64]". */
+static void add_tensor(kiln__text *line, const char *name, const kiln_tensor *tensor, const range *columns) {
     const int alignment = (int)kiln__alignment_of(tensor->data);
     kiln_tensor plain = kiln_tensor_contiguous(NULL, tensor->type, tensor->rank, tensor->sizes);
     bool contiguous = true;
     kiln__text_printf(line, "\"%s=%s[", name, kiln_type_name(tensor->type));
-    for (int i = 0; i < tensor->rank; i++) {
+    for (int i = 0; i < tensor->rank; i++)
         contiguous &= tensor->strides[i] == plain.strides[i]; /* of one row, too: its pitch is as of more of them */
-        if (tensor->sizes[i] < 0)
+    for (int i = 0; i < tensor->rank; i++) {
+        if (i + 1 == tensor->rank && columns->cols && tensor->sizes[i] == columns->cols && contiguous)
+            kiln__text_printf(line, i ? ",%" PRId64 "..%" PRId64 : "%" PRId64 "..%" PRId64, columns->least,
+                              columns->most);
+        else if (tensor->sizes[i] < 0)
             kiln__text_puts(line, "*");
         else
             kiln__text_printf(line, i ? ",%" PRId64 : "%" PRId64, tensor->sizes[i]);
@@ -85,6 +108,7 @@ static char *make_line(const kiln__call *call, const kiln__device *device, bool 
     const kiln_tensor *tensors = call->tensors;
     const kiln_scalar *scalars = call->scalars;
     const kiln__signature *s = &program->signature;
+    const range columns = range_of(call);
     kiln__text line = {0};
     kiln__text_puts(&line, "{\"program\":");
     add_string(&line, program->graph->text);
@@ -93,7 +117,7 @@ static char *make_line(const kiln__call *call, const kiln__device *device, bool 
     kiln__text_puts(&line, "],\"tensors\":[");
     for (uint32_t i = 0; i < s->input_count + s->output_count; i++) {
         if (i) kiln__text_puts(&line, ",");
-        add_tensor(&line, program->names[i], &tensors[i]);
+        add_tensor(&line, program->names[i], &tensors[i], &columns);
     }
     kiln__text_puts(&line, "]");
     for (uint32_t i = 0; i < s->scalar_count; i++)

@@ -27,6 +27,8 @@ static void ranges_are_few_and_next_to_each_other(void **state) {
     }
     assert_int_equal(kiln_range_end(0), 64);
     assert_int_equal(kiln_range_end(50257), 65536);
+    assert_int_equal(kiln_range_end(1 << 30), 1 << 30);
+    assert_true(kiln_range_end(INT64_MAX) == INT64_MAX);
 }
 
 static const struct {
@@ -101,19 +103,33 @@ static void any_rows_are_in_some_range(void **state) {
     }
 }
 
+/* What is pinned may be nothing for a range: then it is pinned for the columns that there are. */
+static void pins_that_suit_no_range_hold_for_the_exact_kernel(void **state) {
+    static const char *const pins[] = {"vector 1", "splits 2", "tile, lanes 4"};
+    (void)state;
+    for (size_t i = 0; i < COUNT(pins); i++) {
+        const packed_case c = {"y = softmax(x)", "1", "f16[5,201] f16[5,201]", "inner", pins[i], false};
+        packed_result result = {.output = NULL};
+        run_packed_case_by(KILN_POLICY_RANGE, &c, &result);
+        assert_int_equal(result.most_cols, 0);
+        run_packed_case_by(KILN_POLICY_BACKGROUND, &c, &result);
+    }
+}
+
 /* ---- packs ---- */
 
 #define ROWS 3
 #define MOST 700
 
-static kiln_context *open_context(kiln_policy policy, const kiln_pack *pack) {
+static kiln_context *open_context(kiln_policy policy, const kiln_pack *pack, const char *record) {
     kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
     kiln_context *context = NULL;
 #if defined(KILN_SOFTWARE_DRIVER)
     options.driver_path = KILN_SOFTWARE_DRIVER;
     options.nvrtc_path = pack ? "/nowhere/libnvrtc.so" : KILN_SOFTWARE_NVRTC;
 #endif
-    options.cache_dir = options.record_path = "";
+    options.cache_dir = "";
+    options.record_path = record;
     options.policy = policy;
     options.packs = pack;
     options.pack_count = pack != NULL;
@@ -152,7 +168,7 @@ static void a_pack_of_ranges_serves_all_lengths(void **state) {
     kiln_context_stats stats = KILN_CONTEXT_STATS_INIT;
     kiln__CUdeviceptr memory;
     (void)state;
-    kiln_context *context = open_context(KILN_POLICY_RANGE, NULL);
+    kiln_context *context = open_context(KILN_POLICY_RANGE, NULL, "");
     assert_int_equal(kiln_program_create(context, "y = x + sum(x)", NULL, &program), KILN_OK);
     assert_int_equal(kiln_pack_writer_create(&writer), KILN_OK);
     for (int64_t n = 2; n <= MOST; n = kiln_range_end(n) + 1) {
@@ -163,7 +179,7 @@ static void a_pack_of_ranges_serves_all_lengths(void **state) {
     kiln_program_destroy(program);
     kiln_context_destroy(context);
     assert_int_equal(packed_device.driver->MemAlloc(&memory, 2 * sizeof(float) * ROWS * MOST), 0);
-    context = open_context(KILN_POLICY_NEVER_COMPILE, &pack);
+    context = open_context(KILN_POLICY_NEVER_COMPILE, &pack, "");
     assert_int_equal(kiln_program_create(context, "y = x + sum(x)", NULL, &program), KILN_OK);
     for (int64_t n = 2; n <= MOST; n += 1 + n / 20) expect_row_sums(program, memory, n);
     assert_int_equal(kiln_context_get_stats(context, &stats), KILN_OK);
@@ -176,10 +192,38 @@ static void a_pack_of_ranges_serves_all_lengths(void **state) {
     assert_int_equal(packed_device.driver->MemFree(memory), 0);
 }
 
+/* A length that is missing is recorded as the range whose kernel the program would have. */
+static void what_is_recorded_is_the_range(void **state) {
+    own_folder folder;
+    kiln_program *program = NULL;
+    kiln__CUdeviceptr memory;
+    char path[128], line[512] = "", second[512] = "";
+    (void)state;
+    assert_true(own_folder_make(&folder));
+    snprintf(path, sizeof path, "%s/kernels.jsonl", folder.path);
+    assert_int_equal(packed_device.driver->MemAlloc(&memory, 2 * sizeof(float) * ROWS * MOST), 0);
+    kiln_context *context = open_context(KILN_POLICY_RANGE, NULL, path);
+    assert_int_equal(kiln_program_create(context, "y = x + sum(x)", NULL, &program), KILN_OK);
+    for (int64_t n = 100; n < 104; n++) expect_row_sums(program, memory, n);
+    kiln_program_destroy(program);
+    kiln_context_destroy(context);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    assert_null(fgets(second, sizeof second, file));
+    fclose(file);
+    assert_non_null(strstr(line, "\"tensors\":[\"x=f32[3,65..128]\",\"y=f32[3,65..128]\"]"));
+    own_folder_remove(&folder);
+    assert_int_equal(packed_device.driver->MemFree(memory), 0);
+}
+
 int main(int argc, char **argv) {
     if (packed_tests_are_skipped(argc, argv)) return 77;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranges_are_few_and_next_to_each_other), cmocka_unit_test(a_range_has_one_kernel),
-        cmocka_unit_test(any_rows_are_in_some_range), cmocka_unit_test(a_pack_of_ranges_serves_all_lengths)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ranges_are_few_and_next_to_each_other),
+                                       cmocka_unit_test(a_range_has_one_kernel),
+                                       cmocka_unit_test(any_rows_are_in_some_range),
+                                       cmocka_unit_test(pins_that_suit_no_range_hold_for_the_exact_kernel),
+                                       cmocka_unit_test(a_pack_of_ranges_serves_all_lengths),
+                                       cmocka_unit_test(what_is_recorded_is_the_range)};
     return cmocka_run_group_tests_name("ranges of columns", tests, open_packed_device, close_packed_device);
 }

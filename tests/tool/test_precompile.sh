@@ -201,6 +201,15 @@ says err "no kernel serves a range of columns of 'y = cumsum(x)'"
 line 'y = x + z' 'f32[*,1..100]' | sed 's/"y=/"z=f32[*,1..200]","y=/' > two_ranges.jsonl
 expect 1 precompile two_ranges.jsonl --arch sm_90
 says err 'tensors have 1..100 and 1..200 columns; one range was expected'
+line 'y = softmax(x)' 'f16[1..64,100]' > rows_range.jsonl
+expect 1 precompile rows_range.jsonl --arch sm_90
+says err "a range is along an axis that 'y = softmax(x)' does not reduce; its columns were expected"
+line 'y = softmax(x)' 'f16[*,1..64]{70,1}' > pitched_range.jsonl
+expect 1 precompile pitched_range.jsonl --arch sm_90
+says err "'f16[*,1..64]{70,1}' has strides beside a range of sizes; none were expected"
+line 'y = softmax(x)' 'f16[*,*,1..64]' > open_range.jsonl
+expect 1 precompile open_range.jsonl --arch sm_90
+says err "a range of columns stands beside '*' for another size than the first"
 
 # The manifest that the documentation shows.
 sed -n '/^```json$/,/^```$/p' "$docs/packs.md" | grep -v '^```' > documented.jsonl

@@ -219,7 +219,9 @@ static int tune_request(tuner *t, request *r) {
 static kiln_status tune_line(tuner *t, const listed_line *line) {
     tune_problem p = {.tensor_count = line->entry.tensor_count, .scalar_count = line->entry.scalar_count};
     kiln__text label = {0};
-    kiln_status status = manifest_bind(&line->entry, t->context, &p.program, p.tensors, p.scalars);
+    kiln_status status = line->entry.range.most
+                             ? kiln__fail(KILN_E_UNSUPPORTED, "kernels for ranges of columns are not tuned")
+                             : manifest_bind(&line->entry, t->context, &p.program, p.tensors, p.scalars);
     if (status) return status;
     kiln__text_printf(&label, "%s:%zu: %s", line->file, line->number, line->entry.program);
     char *text = kiln__text_take(&label);

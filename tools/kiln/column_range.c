@@ -12,8 +12,8 @@
 int64_t column_range_size(const column_range *range) { return -2 - (range->least << BITS | (range->most - 1)); }
 
 bool column_range_read(int64_t size, column_range *out) {
-    const int64_t both = -2 - size;
     if (size >= -1) return false;
+    const int64_t both = -2 - size;
     *out = (column_range){both >> BITS, (both & (((int64_t)1 << BITS) - 1)) + 1};
     return true;
 }

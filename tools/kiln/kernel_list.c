@@ -156,7 +156,7 @@ kiln_status kernel_list_bind(const listed_kernel *kernel, kiln_context *context,
 }
 
 kiln_policy kernel_list_policy(const listed_kernel *kernel) {
-    if (kernel->kind == LISTED_RANGE) return KILN_POLICY_RANGE;
+    if (kernel->kind == LISTED_RANGE || (kernel->kind == LISTED_SINGLE && kernel->columns)) return KILN_POLICY_RANGE;
     return kernel->kind == LISTED_ANY_SHAPE ? KILN_POLICY_ANY_SHAPE : KILN_POLICY_COMPILE;
 }
 
@@ -174,6 +174,17 @@ static kiln_status find_record(const kiln__prepared *prepared, const kiln__devic
     if (!status) memcpy(digest, key.digest, sizeof key.digest);
     kiln__key_free(&key);
     return status;
+}
+
+/* Whether the kernel serves a range, and it is the columns that the line leaves open. */
+static kiln_status check_range(const listed_kernel *kernel, kiln__prepared *prepared) {
+    const char *program = kernel->line->entry.program;
+    const bool has_range = prepared->most_cols != 0, columns = prepared->problem.cols == kernel->columns;
+    if (has_range && columns) return KILN_OK;
+    kiln__prepared_free(prepared);
+    if (!has_range) return kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves a range of columns of '%s'", program);
+    return kiln__fail(KILN_E_ARGUMENT, "a range is along an axis that '%s' does not reduce; its columns were expected",
+                      program);
 }
 
 static kiln_status plan(listed_kernel *kernel, kiln_context *context) {
@@ -195,10 +206,7 @@ static kiln_status plan(listed_kernel *kernel, kiln_context *context) {
         status = kiln__prepare_any_shape_for(&call, kernel->arch, &prepared);
     else if (!status)
         status = kiln__prepare_for(&call, &device, 0, &prepared);
-    if (!status && kernel->kind == LISTED_RANGE && !prepared.most_cols) {
-        kiln__prepared_free(&prepared);
-        status = kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves a range of columns of '%s'", entry->program);
-    }
+    if (!status && kernel_list_policy(kernel) == KILN_POLICY_RANGE) status = check_range(kernel, &prepared);
     if (!status) {
         status = kiln__prepared_name(&prepared, kernel->arch, kernel->ptx, &kernel->name);
         if (!status) status = find_record(&prepared, &device, kernel->record);
@@ -235,6 +243,7 @@ static void remove_duplicates(kernel_list *list) {
         if (by_line(&list->kernels[i], last) < 0) {
             last->line = list->kernels[i].line;
             last->kind = list->kernels[i].kind;
+            last->columns = list->kernels[i].columns;
         }
         kiln__key_free(&list->kernels[i].name);
     }
@@ -286,8 +295,11 @@ static int add_ranges(const arguments *args, const listed_line *line, const colu
     const size_t faults = list->faults;
     int code = TOOL_OK;
     for (int64_t n = of->least > 2 ? of->least : 2; n <= of->most && !code && faults == list->faults;
-         n = kiln_range_end(n) + 1)
+         n = kiln_range_end(n) + 1) {
         code = add_kernels(args, line, LISTED_RANGE, n, context, list);
+        if (!code && faults == list->faults && has_open_rows(&line->entry))
+            code = add_kernels(args, line, LISTED_SINGLE, n, context, list);
+    }
     return code;
 }
 

@@ -18,6 +18,8 @@ static int read_tensors(kernel_request *k) {
     }
     if (column_range_find(r->tensors, r->input_count, &k->range))
         return tool_usage(r->args, "--tensor: %s", kiln_last_error());
+    if (k->range.most && open_shapes_any(r->tensors, r->input_count))
+        return tool_usage(r->args, "--tensor: a range of columns stands beside '*' for another size than the first");
     if (k->range.most) {
         column_range_set(k->range.most, r->tensors, r->input_count);
         r->context->policy = KILN_POLICY_RANGE;
@@ -73,6 +75,9 @@ int kernel_request_open(const arguments *args, bool compile, bool arch_needed, k
     if (!status) status = kiln_kernel_get_info(out->kernel, &out->info);
     if (!status && out->range.most && !out->info.most_cols)
         status = kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves a range of columns of '%s'", r->text);
+    if (!status && out->range.most && out->info.cols != out->range.most)
+        status = kiln__fail(KILN_E_ARGUMENT,
+                            "a range is along an axis that '%s' does not reduce; its columns were expected", r->text);
     if (out->any_shape) {
         open_shapes_restore(&out->open, r->tensors, r->input_count + r->output_count);
         out->info.rows = out->info.cols = out->info.blocks = -1;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "open_shapes.h"
 #include "tensor_spec.h"
 
 static kiln_status out_of_place(const char *field, const char *expected) {
@@ -37,7 +38,10 @@ static kiln_status as_format(kiln_status status) {
 static kiln_status read_range(manifest_entry *out) {
     kiln_tensor tensors[KILN_MAX_TENSORS];
     for (size_t i = 0; i < out->tensor_count; i++) tensors[i] = out->tensors[i].tensor;
-    return as_format(column_range_find(tensors, out->tensor_count, &out->range));
+    kiln_status status = column_range_find(tensors, out->tensor_count, &out->range);
+    if (!status && out->range.most && open_shapes_any(tensors, out->tensor_count))
+        status = kiln__fail(KILN_E_ARGUMENT, "a range of columns stands beside '*' for another size than the first");
+    return as_format(status);
 }
 
 static kiln_status read_tensors(const json_t *list, manifest_entry *out) {

@@ -125,6 +125,9 @@ kiln_status tensor_spec_parse_open(const char *text, kiln_tensor *out) {
     const char *placement;
     status = parse_dims(text, open + 1, out, &placement);
     if (!status) status = tensor_spec_contiguous(out);
+    for (int32_t i = 0; i < out->rank && !status; i++)
+        if (out->sizes[i] < -1 && *placement == '{')
+            status = kiln__fail(KILN_E_ARGUMENT, "'%s' has strides beside a range of sizes; none were expected", text);
     return status ? status : parse_placement(text, placement, out);
 }
 
