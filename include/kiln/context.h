@@ -48,7 +48,8 @@ typedef enum kiln_policy {
                                       waiting for a compile of another thread's; needs no NVRTC */
     KILN_POLICY_CONTEXT = 2,       /* in kiln_call_options: as the context's options say */
     KILN_POLICY_ANY_SHAPE = 3,     /* one for any shape in any case; KILN_E_UNSUPPORTED where the program has none */
-    KILN_POLICY_BACKGROUND = 4,    /* one for any shape until the exact one is compiled behind it; plans keep theirs */
+    KILN_POLICY_BACKGROUND = 4,    /* one for a range or any shape until the exact one is compiled behind it; plans keep
+                                      theirs */
     KILN_POLICY_RANGE = 5          /* one for a range of columns, which is compiled once for all of them
                                       (kiln_range_end); the exact one of programs that have none */
 } kiln_policy;

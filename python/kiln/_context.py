@@ -15,7 +15,7 @@ class Context(_core.Context):
     """Caches and options that programs share.
 
     cache_dir: the folder of compiled kernels; "" for none. None: KILN_CACHE_DIR, else ~/.cache/kiln.
-    policy: "compile", or "never_compile", which raises where neither the kernel nor one that serves any shape is in a
+    policy: "compile", or "never_compile", which raises where neither the kernel nor one that serves its range of columns or any shape is in a
         cache or a pack, or "any_shape": the latter, compiled if need be, and no other, or "background": the latter until
         the kernel has been compiled by a thread of the context's, or "range": one that serves a range of columns, compiled
         once for all of them.

@@ -53,7 +53,8 @@ typedef struct kiln__problem {
     bool across;                      /* there are values of all rows */
     uint32_t read, taken, later;      /* of the program (kiln__ir) */
     bool tables;                      /* some input's rows are read by an index */
-    bool lengths;                     /* rows end before their columns do, each where the program says */
+    bool lengths;                     /* rows may end before `cols`: each where the program says, or, where there are
+                                         least_cols, all where the launch does */
     int64_t least_cols;               /* rows have as many columns as the launch says, of so many to `cols`, and lie
                                          anywhere: range.h; 0: cols */
     int offsets;                      /* the input that says where rows begin and end; -1: strides do */

@@ -9,7 +9,8 @@ static const option_row table[OPTION_COUNT] = {
                    "input from a .npy file; :bf16, :e4m3, :e5m2, :e8m0 or :e2m1 reads integers as that type"},
     [OPTION_OUT] = {"--out", 0, "NAME=FILE[:TYPE]", "output to a .npy file, converted to the type"},
     [OPTION_TENSOR] = {"--tensor", 0, "NAME=TYPE[DIMS]",
-                       "input: x=f16[49152,1024]; x=f16[*,1024] leaves the number of rows open, x=f16[*,*] all"},
+                       "input: x=f16[49152,1024]; x=f16[*,1024] leaves the number of rows open, x=f16[*,*] all, "
+                       "x=f16[*,1..8192] columns"},
     [OPTION_OUT_TYPE] = {"--out-type", 0, "NAME=TYPE", "type an output is stored in"},
     [OPTION_SCALAR] = {"--scalar", 0, "NAME=VALUE", "scalar: a number with or without point, or VALUE:f64, :i64, :i32"},
     [OPTION_WRT] = {"--wrt", 0, "NAMES",
