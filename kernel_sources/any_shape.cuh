@@ -36,6 +36,10 @@ KILN_DEVICE kiln_i64 kiln_place_of_row(const kiln_shape &shape, const kiln_strid
     if (shape.row_dims > 1) return kiln_place_in(shape, strides, 0, shape.row_dims, row);
     return shape.row_dims ? row * strides.at[0] : 0;
 }
+/* From the row's start on, of any column. */
+KILN_DEVICE kiln_i64 kiln_place_of_column(const kiln_shape &shape, const kiln_strides &strides, kiln_i64 col) {
+    return kiln_place_in(shape, strides, shape.row_dims, shape.dims, col);
+}
 /* From a column of a run to the next. */
 KILN_DEVICE kiln_i64 kiln_column_stride(const kiln_shape &shape, const kiln_strides &strides) {
     return shape.row_dims < shape.dims ? strides.at[shape.dims - 1] : 0;

@@ -3,6 +3,15 @@
  * tensor of reference is aligned, and single elements before and behind them; tensors that are not aligned there are
  * shifted into place. Where a tensor's columns do not lie side by side all are single ones. */
 
+/* Columns of a run, and of the row: rows that have lengths have one run, which ends where the row does. */
+#ifdef KILN_LENGTHS
+#define KILN_RUN(row) row.cols
+#define KILN_ROW_COLUMNS(row) row.cols
+#else
+#define KILN_RUN(row) row.args.shape.run
+#define KILN_ROW_COLUMNS(row) row.args.shape.cols
+#endif
+
 /* What is loaded and stored is whole. */
 struct kiln_span {
     static constexpr bool always_whole = true;
@@ -20,8 +29,7 @@ template <int V, class T, int N>
 KILN_DEVICE void kiln_fetch_any(kiln_vector<T, N> &vector, const kiln_row &row, const T *p, kiln_i64 stride,
                                 kiln_index col) {
     if constexpr (N > 1)
-        if (stride != 0)
-            return kiln_fetch_moved<V>(vector, p + row.start, col - row.start, row.args.shape.run, kiln_span());
+        if (stride != 0) return kiln_fetch_moved<V>(vector, p + row.start, col - row.start, KILN_RUN(row), kiln_span());
     const T same = p[N > 1 ? 0 : col * stride];
 #pragma unroll
     for (int j = 0; j < N; ++j) vector.set(j, same);

@@ -29,7 +29,7 @@ struct kiln_staging {
         }
     }
     static KILN_MEMBER kiln_index singles(const kiln_row &row) {
-        return row.args.shape.run - row.vectors * KILN_VECTOR_WIDTH;
+        return KILN_RUN(row) - row.vectors * KILN_VECTOR_WIDTH;
     }
 
     KILN_MEMBER void fill(const kiln_row &) {}
@@ -38,8 +38,9 @@ struct kiln_staging {
     template <class Phase> KILN_MEMBER void each_vector(const kiln_row &row, Phase &phase) {
         const kiln_shape &shape = row.args.shape;
         const kiln_index thread = row.run * row.ranks + row.rank, threads = row.run_step * row.ranks;
-        const kiln_index share = kiln_divide_any(shape.cols + threads - 1, threads), first = thread * share;
-        const kiln_index end = !row.there ? 0 : first + share < shape.cols ? first + share : shape.cols;
+        const kiln_index cols = KILN_ROW_COLUMNS(row);
+        const kiln_index share = kiln_divide_any(cols + threads - 1, threads), first = thread * share;
+        const kiln_index end = !row.there ? 0 : first + share < cols ? first + share : cols;
 #pragma unroll 1
         for (kiln_index col = first; col < end; ++col) {
             kiln_row part = row;

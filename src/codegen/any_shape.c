@@ -23,10 +23,10 @@ static void emit_vectors(const kiln__emitter *e) {
     const int reference = e->schedule->any.reference;
     kiln__write(e, "    row.head = 0;\n    row.vectors = 0;\n    if (!args.shape.vectors) return;\n");
     if (reference < 0) return;
-    kiln__write(e, "    const int head = kiln_head(row.%s + row.start);\n    if (args.shape.run <= head",
+    kiln__write(e, "    const int head = kiln_head(row.%s + row.start);\n    if (KILN_RUN(row) <= head",
                 e->name[reference]);
     kiln__write(e, ") return;\n    row.head = head;\n"
-                   "    row.vectors = (args.shape.run - head) / KILN_VECTOR_WIDTH;\n"
+                   "    row.vectors = (KILN_RUN(row) - head) / KILN_VECTOR_WIDTH;\n"
                    "    if (row.vectors == 0) row.head = 0;\n");
 }
 

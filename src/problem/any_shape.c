@@ -13,6 +13,13 @@ static bool combines_counts(const kiln__ir *ir) {
     return false;
 }
 
+/* Whether a column tells which other one is taken. */
+static bool takes_by_columns(const kiln__ir *ir) {
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_TAKE && ir->insts[i].per_element) return true;
+    return false;
+}
+
 static bool has_runs(const kiln__problem *p) {
     for (int o = 0; o < p->input_count + p->output_count; o++)
         if (p->operands[o].run) return true;
@@ -26,9 +33,7 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
     } missing[] = {
         {p->across, "values of all rows"},
         {p->block_count || p->uneven_columns || has_runs(p), "values of blocks within rows"},
-        {p->tables, "rows that an index chooses"},
-        {p->taken, "columns that an index chooses"},
-        {p->lengths, "rows with lengths"},
+        {takes_by_columns(ir), "columns that an index of each column chooses"},
         {p->offsets >= 0, "rows that offsets place"},
         {kiln__ir_selects(ir), "values selected by their order"},
         {kiln__ir_scans(ir), "scans"},
@@ -67,6 +72,9 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
     out->inner[0] = out->cols = out->longest = TYPICAL_COLUMNS;
     out->wide = true;
     out->read = exact->read;
+    out->taken = exact->taken;
+    out->tables = exact->tables;
+    out->lengths = exact->lengths;
     out->ordered = exact->ordered;
     out->least_vector = 1;
     out->most_vector = 16;
@@ -81,6 +89,8 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
         operand->per_element = operand->output ? output_has_columns(ir, exact, o - out->input_count)
                                                : o >= tensors || all_columns || known->per_element;
         operand->own_columns = operand->per_element;
+        operand->taken = known->taken;
+        if (known->table.rows) operand->table = (kiln__indexed_rows){1, 1}; /* whichever: a launch tells */
         out->columns_out |= operand->output && operand->per_element;
     }
     return kiln__any_shape_check(ir, exact);

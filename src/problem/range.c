@@ -47,9 +47,14 @@ static kiln_status check(const kiln__ir *ir, const kiln__problem *p) {
         rows = rows || is_row(operand);
         lies_along = lies_along && (!operand->per_element || operand->contiguous_columns);
     }
-    if (lies_along && rows && !p->ordered && p->cols <= MOST_COLUMNS) return KILN_OK;
-    return kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves a range of columns of '%s' where %s", ir->text,
-                      p->ordered ? "columns are combined in their order" : "columns do not lie side by side");
+    const char *where = p->tables                                        ? "an index chooses rows"
+                        : p->taken                                       ? "an index chooses columns"
+                        : p->lengths                                     ? "rows have lengths"
+                        : p->ordered                                     ? "columns are combined in their order"
+                        : !lies_along || !rows || p->cols > MOST_COLUMNS ? "columns do not lie side by side"
+                                                                         : NULL;
+    if (!where) return KILN_OK;
+    return kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves a range of columns of '%s' where %s", ir->text, where);
 }
 
 kiln_status kiln__range_problem(const kiln__ir *ir, const kiln__problem *exact, kiln__problem *out) {

@@ -245,9 +245,10 @@ static kiln_status stand_in(const kiln__call *call, const kiln__device *device, 
     char why[1024];
     snprintf(why, sizeof why, "%s", kiln_last_error());
     kiln_status status = find_range(call, device, ptx, prepared, image);
-    if (status) kiln__record(call, device, ptx);
-    if (status && status != KILN_E_MEMORY)
+    if (status && status != KILN_E_MEMORY) {
+        kiln__record(call, device, ptx);
         status = make_any_shape(call, KILN_POLICY_NEVER_COMPILE, device, ptx, prepared, image);
+    }
     if (status) return status == KILN_E_MEMORY ? status : kiln__fail(missing, "%s", why);
     kiln__clear_error();
     kiln__event_stands_in(call->program->context, prepared);

@@ -3,10 +3,11 @@
 """Programs of language models, with random types, shapes, strides and values, against NumPy in double precision: what
 program_cases.py writes independently of Kiln's own reference. Prints a line that repeats what fails.
 
-check_programs.py --library build/libkiln.so [--seed 1] [--cases 1000] [--case NAME] [--cpu] [--list]
+check_programs.py --library build/libkiln.so [--seed 1] [--cases 1000] [--case NAME] [--any-shape] [--cpu]
+                  [--list]
 
-It runs on the GPU of KILN_DRIVER (libcuda.so.1), also on the software GPU; --cpu runs Kiln's reference instead. Without
-NumPy or a GPU it ends with 77.
+It runs on the GPU of KILN_DRIVER (libcuda.so.1), also on the software GPU; --any-shape by the kernels that serve any
+shape, where the program has one; --cpu runs Kiln's reference instead. Without NumPy or a GPU it ends with 77.
 """
 import argparse
 import ctypes
@@ -26,6 +27,7 @@ from program_cases import CASES  # noqa: E402
 from program_draw import Draw  # noqa: E402
 
 UNTOUCHED = 0xA5
+POLICY_COMPILE, POLICY_ANY_SHAPE = 0, 3
 
 
 class HostMemory:
@@ -151,9 +153,22 @@ def text_of(tensor):
     return f"{tensor.name}={tensor.type}[{','.join(map(str, tensor.shape))}]{{{strides}}}"
 
 
+class Refused(RuntimeError):
+    """The program has no kernel for any shape."""
+
+
 class Runner:
-    def __init__(self, library, memory, on_cpu):
-        self.kiln, self.memory, self.on_cpu = kiln.Kiln(library), memory, on_cpu
+    def __init__(self, library, memory, on_cpu, any_shape):
+        self.kiln = kiln.Kiln(library, policy=POLICY_ANY_SHAPE if any_shape else POLICY_COMPILE)
+        self.memory, self.on_cpu, self.any_shape = memory, on_cpu, any_shape
+
+    def plan(self, work, tensors, outputs):
+        try:
+            return kiln.Plan(self.kiln, work.text, tensors, work.axes, outputs, work.scalars)
+        except RuntimeError as error:
+            if self.any_shape and str(error).startswith("no kernel serves any shape"):
+                raise Refused(str(error)) from error
+            raise
 
     def launch(self, work, tensors):
         outputs = [output.name for output in work.outputs]
@@ -162,7 +177,7 @@ class Runner:
             program.run_cpu(tensors)
             program.close()
             return
-        plan = kiln.Plan(self.kiln, work.text, tensors, work.axes, outputs, work.scalars)
+        plan = self.plan(work, tensors, outputs)
         plan.launch()
         self.memory.check(self.memory.driver.cuCtxSynchronize())
         plan.close()
@@ -211,16 +226,18 @@ def run_case(runner, name, seed):
             return [], None
         try:
             results, faults = runner.run(work)
+        except Refused:
+            raise
         except RuntimeError as error:
             faults = [str(error)]
         if faults:
             return faults, work
 
 
-def tell(name, seed, faults, work):
+def tell(name, seed, faults, work, any_shape):
     tensors = " ".join(text_of(t) for t in [*work.inputs.values(), *work.outputs])
     print(f"{name}: {faults[0]}\n  {work.text!r} axes {work.axes} {tensors}\n"
-          f"  again: check_programs.py --case {name} --seed {seed} --cases 1", flush=True)
+          f"  again: check_programs.py --case {name} --seed {seed} --cases 1{' --any-shape' if any_shape else ''}", flush=True)
 
 
 def parse():
@@ -229,6 +246,7 @@ def parse():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--case", choices=sorted(CASES))
+    parser.add_argument("--any-shape", action="store_true")
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--list", action="store_true")
     return parser.parse_args()
@@ -247,15 +265,20 @@ def main():
     if arguments.list:
         print("\n".join(sorted(CASES)))
         return 0
-    runner = Runner(arguments.library, open_memory(arguments.cpu), arguments.cpu)
-    names, failed = sorted(CASES), 0
+    runner = Runner(arguments.library, open_memory(arguments.cpu), arguments.cpu, arguments.any_shape)
+    names, failed, refused = sorted(CASES), 0, 0
     for seed in range(arguments.seed, arguments.seed + arguments.cases):
         name = arguments.case or names[seed % len(names)]
-        faults, work = run_case(runner, name, seed)
+        try:
+            faults, work = run_case(runner, name, seed)
+        except Refused:
+            refused += 1
+            continue
         if faults:
             failed += 1
-            tell(name, seed, faults, work)
-    print(f"{arguments.cases - failed} passed, {failed} failed")
+            tell(name, seed, faults, work, arguments.any_shape)
+    without = f", {refused} without such a kernel" if arguments.any_shape else ""
+    print(f"{arguments.cases - failed - refused} passed, {failed} failed{without}")
     return 1 if failed else 0
 
 

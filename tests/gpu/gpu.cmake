@@ -42,7 +42,10 @@ if(kiln_python AND TARGET kiln AND NOT KILN_SANITIZE) # a sanitized library need
     set_tests_properties(gpu_programs programs_cpu PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200)
     if(TARGET kiln_software_driver)
         add_test(NAME software_gpu_programs COMMAND ${check_programs} --library $<TARGET_FILE:kiln> --cases 150)
-        set_tests_properties(software_gpu_programs PROPERTIES LABELS software_gpu SKIP_RETURN_CODE 77 TIMEOUT 1200 ENVIRONMENT
+        add_test(NAME software_gpu_programs_any_shape
+            COMMAND ${check_programs} --library $<TARGET_FILE:kiln> --cases 100 --any-shape)
+        set_tests_properties(software_gpu_programs software_gpu_programs_any_shape PROPERTIES
+            LABELS software_gpu SKIP_RETURN_CODE 77 TIMEOUT 1200 ENVIRONMENT
             "KILN_DRIVER=$<TARGET_FILE:kiln_software_driver>;KILN_NVRTC=$<TARGET_FILE:kiln_software_nvrtc>")
     endif()
 endif()

@@ -443,6 +443,25 @@ def cache_write(draw):
     yield work
 
 
+def rows_with_lengths(draw):
+    kind, rows, columns = draw.floats(), draw.rows(), draw.columns()
+    work = Work("lengths(n)\np = softmax(x)\nt = sum(x * w)")
+    length = draw.rng.integers(0, columns + 1, (rows, 1))
+    n = draw.input(work, "n", draw.one_of("i32", "i64"), length, "row").astype(np.int64)
+    x = draw.input(work, "x", kind, draw.values((rows, columns), 4))
+    w = draw.input(work, "w", kind, draw.values(columns), "columns")
+    inside = np.arange(columns) < n
+    e = np.where(inside, np.exp(x - x.max(-1, keepdims=True)), 0)
+    sums, off = e.sum(-1, keepdims=True), 16 * unit(kind)
+    p = e / np.where(sums > 0, sums, 1)
+    draw.output(work, "p", draw.floats(), x.shape, lambda results: (p, off * p * (1 + np.abs(x)) + 1e-37)).kept = ~inside
+    terms = np.where(inside, x * w, 0)
+    size = np.abs(terms).sum(-1, keepdims=True)
+    draw.output(work, "t", draw.one_of("f32", kind), (rows, 1),
+                lambda results: (terms.sum(-1, keepdims=True), columns ** 0.5 * off * size), "row")
+    yield work
+
+
 def packed_rows(draw):
     """A batch of sequences of any lengths, one behind the other, in several heads."""
     kind, rows, heads = draw.floats(), draw.rows(), draw.one_of(1, 1, 3)
@@ -474,4 +493,4 @@ def packed_rows(draw):
 CASES = {case.__name__: case for case in (
     quantise_rows, quantise_blocks, quantise_mxfp8, quantise_mxfp4, quantise_nvfp4, dequantise, add_norm_quantise,
     silu_quantise, norm_gradients, gelu_gradients, cross_entropy, load_balance, column_moments, top_k_mask, quantiles,
-    router, sorted_rows, scans, embedding, cache_write, packed_rows)}
+    router, sorted_rows, scans, embedding, cache_write, rows_with_lengths, packed_rows)}

@@ -20,6 +20,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static software_device device;
+static kiln_policy policy = KILN_POLICY_COMPILE;
 
 typedef struct test_case {
     const char *program, *axes, *tensors;
@@ -99,7 +100,9 @@ static bool runs_right(const test_case *test) {
         host[t] = all[t].host;
         gpu[t] = all[t].gpu;
     }
-    kiln_status status = kiln_run(program, gpu, count, scalars, scalar_count, NULL);
+    kiln_call_options options = KILN_CALL_OPTIONS_INIT;
+    options.policy = policy;
+    kiln_status status = kiln_run_with_options(program, gpu, count, scalars, scalar_count, &options, NULL);
     const bool none = status == KILN_E_UNSUPPORTED && getenv("KILN_SCHEDULE"); /* the problem has no such schedule */
     if (!status) status = kiln_run_cpu(program, host, count, scalars, scalar_count);
     if (status && !none) print_message("%s of %s: %s\n", test->program, test->tensors, kiln_last_error());
@@ -225,6 +228,39 @@ static void rows_begin_anywhere(void **unused) {
     assert_int_equal(count_wrong(unaligned, COUNT(unaligned)), 0);
 }
 
+/* ---- kernels for any shape -------------------------------------------------------------------------------------- */
+
+/* Rows and columns that each row chooses, wherever they lie, and rows that end early. */
+static const test_case chosen[] = {
+    {"y = rows(t, i) * 2", NULL, "f32[9,64]{70,1} i32[4,1] f32[4,64]", NULL},
+    {"y = rows(t, i) + x", NULL, "f16[9,64]{1,9} i64[4,1] f16[4,64]{66,1} f16[4,64]@2", NULL},
+    {"y = softmax(rows(t, i) + rows(u, k))", NULL, "f32[9,400] i32[7,1] f16[8,400] i64[7,1]{3,1} f32[7,400]", NULL},
+    {"n = x * 2; put(y, i) = n", NULL, "f32[7,100] i32[7,1] f32[9,100]{104,1}", NULL},
+    {"y = x - gather(x, i)", NULL, "f32[7,100] i32[7,1] f32[7,100]", NULL},
+    {"y = max(x) - take(x, i)", NULL, "f32[4,64]{66,1} i32[4,1] f32[4]", NULL},
+    {"y = x - take(x, i)", NULL, "f16[5,300]@2 i64[5,1] f16[5,300]", NULL},
+    {"y = x * take(x, argmax(x))", NULL, "f32[5,77] f32[5,77]", NULL},
+    {"y = x - take(x, 3)", NULL, "f32[5,77] f32[5,77]", NULL},
+    {"y = x - take(x, 3) + take(w, i)", "0", "f32[9,5] f32[9,5] i32[1,5] f32[9,5]", NULL},
+    {"l = logsumexp(x) - take(x, i)", "1,2", "f32[3,5,8]{64,1,6} i32[3,1,1] f32[3]", NULL},
+    {"lengths(n); y = softmax(x)", NULL, "i32[9,1] f32[9,40] f32[9,40]{41,1}", NULL},
+    {"lengths(n); s = mean(x * w)", NULL, "i64[9,1] f16[9,40]@6 f16[40] f32[9]", NULL},
+    {"lengths(index(0) + 1); y = x - max(x)", NULL, "f16[9,40]{48,1} f16[9,40]", NULL},
+    {"lengths(n); y = x * 2", NULL, "i32[9,1] f16[9,40]@2 f32[9,40]", NULL},
+    {"lengths(n); s = sum(x)", "0", "i32[1,9] f32[40,9] f32[9]", NULL},
+    {"lengths(n); y = rows(t, i) - sum(x) + take(x, i)", NULL, "i32[6,1] f32[9,40] i32[6,1] f32[6,40]{1,6} f32[6,40]",
+     NULL},
+};
+
+static void kernels_for_any_shape_serve_what_rows_choose(void **unused) {
+    (void)unused;
+    int wrong = count_wrong(chosen, COUNT(chosen));
+    policy = KILN_POLICY_ANY_SHAPE;
+    wrong += count_wrong(chosen, COUNT(chosen)) + count_wrong(unaligned, COUNT(unaligned));
+    policy = KILN_POLICY_COMPILE;
+    assert_int_equal(wrong, 0);
+}
+
 /* ---- names ------------------------------------------------------------------------------------------------ */
 
 #define STRIDED "f32[3,4,8]{100,1,5}"
@@ -260,6 +296,7 @@ int main(void) {
         cmocka_unit_test(rows_without_elements_read_nothing),
         cmocka_unit_test(values_for_several_columns_follow_their_axis),
         cmocka_unit_test(rows_begin_anywhere),
+        cmocka_unit_test(kernels_for_any_shape_serve_what_rows_choose),
         cmocka_unit_test(names_mean_nothing_to_the_compiler),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
