@@ -9,9 +9,6 @@
 
 #ifdef KILN_OFFSETS
 /* Rows of any number of columns: KILN_COLS are what most have about. */
-KILN_DEVICE kiln_i64 kiln_between(kiln_i64 at, kiln_i64 low, kiln_i64 high) {
-    return at < low ? low : at > high ? high : at;
-}
 KILN_DEVICE kiln_index kiln_steps_of(const kiln_row &row) {
     constexpr kiln_index chunk = KILN_THREADS_PER_ROW * KILN_VECTOR_WIDTH;
     return (row.cols + row.shift + chunk - 1) / chunk;

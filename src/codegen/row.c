@@ -302,6 +302,18 @@ static void emit_places(const kiln__emitter *e) {
     for (int o = 0; o < e->operands; o++) emit_place(e, o);
 }
 
+static void emit_packed_place(const kiln__emitter *e, int o) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    const char *name = e->name[o], *step = "";
+    if (e->problem->any_shape)
+        step = kiln__spell(e, " * kiln_column_stride(args.shape, args.strides_%s)", name);
+    else if (!operand->contiguous_columns && operand->inner_strides[0])
+        step = kiln__spell(e, " * args.step0_%s", name);
+    else if (!operand->contiguous_columns)
+        return; /* all have the same element */
+    kiln__write(e, "    row.%s += begin%s;\n", name, step);
+}
+
 /* Of rows that lie one behind the other: where the offsets say, which may be anything, but within the tensors. */
 static void emit_offsets(const kiln__emitter *e) {
     const char *name = e->name[e->problem->offsets];
@@ -311,12 +323,8 @@ static void emit_offsets(const kiln__emitter *e) {
                 "    const kiln_i64 end = kiln_between((kiln_i64)kiln_widen(row.%s[1]), begin, args.size%d);\n"
                 "    row.cols = (kiln_index)(end - begin);\n",
                 name, axis, name, axis);
-    for (int o = 0; o < e->operands; o++) {
-        const kiln__operand *operand = &e->problem->operands[o];
-        if (!operand->packed_rows || (!operand->contiguous_columns && !operand->inner_strides[0])) continue;
-        kiln__write(e, "    row.%s += begin%s;\n", e->name[o],
-                    operand->contiguous_columns ? "" : kiln__spell(e, " * args.step0_%s", e->name[o]));
-    }
+    for (int o = 0; o < e->operands; o++)
+        if (e->problem->operands[o].packed_rows) emit_packed_place(e, o);
 }
 
 /* What follows from where a row begins in a vector. */

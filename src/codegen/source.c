@@ -183,6 +183,7 @@ static void emit_row(const kiln__emitter *e) {
     if (s->passes.selects && e->rows_in_vectors) emit_part(e, "selection_columns.cuh");
     if (s->passes.scans) emit_scan(e);
     emit_part(e, layout_part(s));
+    emit_part_if(e, e->problem->offsets >= 0, "offsets.cuh");
     kiln__write(e, "\n");
     kiln__emit_begin(e);
 }

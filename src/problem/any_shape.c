@@ -34,7 +34,6 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
         {p->across, "values of all rows"},
         {p->block_count || p->uneven_columns || has_runs(p), "values of blocks within rows"},
         {takes_by_columns(ir), "columns that an index of each column chooses"},
-        {p->offsets >= 0, "rows that offsets place"},
         {kiln__ir_selects(ir), "values selected by their order"},
         {kiln__ir_scans(ir), "scans"},
         {kiln__ir_sorts(ir), "rows that are sorted"},
@@ -65,7 +64,6 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
     const int tensors = exact->input_count + exact->output_count;
     memset(out, 0, sizeof *out);
     out->any_shape = true;
-    out->offsets = -1;
     out->layout = KILN__LAYOUT_INNER;
     out->outer_rank = out->inner_rank = 1;
     out->outer[0] = out->rows = KILN__OPEN_ROWS;
@@ -75,6 +73,8 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
     out->taken = exact->taken;
     out->tables = exact->tables;
     out->lengths = exact->lengths;
+    out->offsets = exact->offsets;
+    out->last_axis = exact->last_axis;
     out->ordered = exact->ordered;
     out->least_vector = 1;
     out->most_vector = 16;
@@ -90,6 +90,7 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
                                                : o >= tensors || all_columns || known->per_element;
         operand->own_columns = operand->per_element;
         operand->taken = known->taken;
+        operand->packed_rows = known->packed_rows;
         if (known->table.rows) operand->table = (kiln__indexed_rows){1, 1}; /* whichever: a launch tells */
         out->columns_out |= operand->output && operand->per_element;
     }

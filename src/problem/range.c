@@ -49,6 +49,7 @@ static kiln_status check(const kiln__ir *ir, const kiln__problem *p) {
     }
     const char *where = p->tables                                        ? "an index chooses rows"
                         : p->taken                                       ? "an index chooses columns"
+                        : p->offsets >= 0                                ? "offsets place rows"
                         : p->lengths                                     ? "rows have lengths"
                         : p->ordered                                     ? "columns are combined in their order"
                         : !lies_along || !rows || p->cols > MOST_COLUMNS ? "columns do not lie side by side"

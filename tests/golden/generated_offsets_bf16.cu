@@ -44,6 +44,7 @@ struct kiln_row {
 
 [kernel_sources/group_block.cuh]
 [kernel_sources/layout_inner.cuh]
+[kernel_sources/offsets.cuh]
 
 KILN_DEVICE void kiln_begin(kiln_row &row)
 {

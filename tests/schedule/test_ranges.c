@@ -66,6 +66,8 @@ static const struct {
     {{"y = cumsum(x)", "1", "f32[3,300] f32[3,300]", "inner", NULL, false}, 0},
     {{"y = x * 2", "", "f16[3,300] f16[3,300]", NULL, NULL, false}, 0},
     {{"y = softmax(x)", "1,2", "f16[9,3,40]{400,50,1} f16[9,3,40]", "inner", NULL, false}, 0},
+    {{"y = x - take(x, argmax(x))", "1", "f16[9,300] f16[9,300]", "inner", NULL, false}, 0},
+    {{"lengths(index(0) * 30); y = softmax(x)", "1", "f16[9,300] f16[9,300]", "inner", NULL, false}, 0},
 };
 
 static void a_range_has_one_kernel(void **state) {

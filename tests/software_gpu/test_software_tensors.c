@@ -248,8 +248,13 @@ static const test_case chosen[] = {
     {"lengths(index(0) + 1); y = x - max(x)", NULL, "f16[9,40]{48,1} f16[9,40]", NULL},
     {"lengths(n); y = x * 2", NULL, "i32[9,1] f16[9,40]@2 f32[9,40]", NULL},
     {"lengths(n); s = sum(x)", "0", "i32[1,9] f32[40,9] f32[9]", NULL},
+    {"lengths(n * 4000); s = sum(x)", NULL, "i32[7,1] f16[7,30000] f32[7]", NULL},
     {"lengths(n); y = rows(t, i) - sum(x) + take(x, i)", NULL, "i32[6,1] f32[9,40] i32[6,1] f32[6,40]{1,6} f32[6,40]",
      NULL},
+    {"offsets(o); y = x - max(x); s = sum(x)", NULL, "i32[8] f32[40] f32[40] f32[7]", NULL},
+    {"offsets(o); y = softmax(x) * g", NULL, "i64[8] f16[3,40]{44,1}@2 f32[7,1] f16[3,40]", NULL},
+    {"offsets(o); y = x + index(-1) + index(-2)", NULL, "i32[8] f32[3,40]{1,3} f32[3,40]", NULL},
+    {"offsets(o); s = sum(x)", NULL, "i32[2] f32[1] f32[1]", NULL},
 };
 
 static void kernels_for_any_shape_serve_what_rows_choose(void **unused) {
