@@ -29,9 +29,10 @@ KILN_DEVICE bool kiln_is_first(const kiln_row &row) { return row.there && row.ra
 
 /* Every rank gets the combination of all ranks' values, combined in the order of the threads. Each phase has slots of
  * its own: V is a type of its own. */
-template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, const kiln_row &row) {
-    constexpr int warps = KILN_THREADS / 32;
-    __shared__ V slots[KILN_LANES_CAN_BE_ROWS ? KILN_THREADS : warps];
+template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, const kiln_row &row, int turn = 0) {
+    constexpr int warps = KILN_THREADS / 32, places = KILN_LANES_CAN_BE_ROWS ? KILN_THREADS : warps;
+    __shared__ V slots_of_turns[KILN_TURNS][places];
+    V(&slots)[places] = slots_of_turns[turn % KILN_TURNS];
     const kiln_shape &shape = row.args.shape;
     const kiln_u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     V other;

@@ -34,21 +34,30 @@ struct kiln_staging {
 
     KILN_MEMBER void fill(const kiln_row &) {}
 #if KILN_ORDERED
-    /* A thread's columns are neighbours. */
-    template <class Phase> KILN_MEMBER void each_vector(const kiln_row &row, Phase &phase) {
-        const kiln_shape &shape = row.args.shape;
+    /* A thread's columns are neighbours, run by run. */
+    template <class Body> static KILN_MEMBER void each_in_order(const kiln_row &row, Body &body) {
+        const kiln_index run = row.args.shape.run, cols = KILN_ROW_COLUMNS(row);
         const kiln_index thread = row.run * row.ranks + row.rank, threads = row.run_step * row.ranks;
-        const kiln_index cols = KILN_ROW_COLUMNS(row);
         const kiln_index share = kiln_divide_any(cols + threads - 1, threads), first = thread * share;
         const kiln_index end = !row.there ? 0 : first + share < cols ? first + share : cols;
 #pragma unroll 1
-        for (kiln_index col = first; col < end; ++col) {
+        for (kiln_index col = first; col < end;) {
             kiln_row part = row;
-            kiln_enter_run(part, kiln_divide_any(col, shape.run));
-            kiln_staged_of<1> staged;
-            staged.load(part, col, kiln_span());
-            phase.vector(part, staged, col, kiln_span());
+            kiln_enter_run(part, kiln_divide_any(col, run));
+            const kiln_index behind = part.start + run < end ? part.start + run : end;
+#pragma unroll 1
+            for (; col < behind; ++col) {
+                kiln_staged_of<1> staged;
+                staged.load(part, col, kiln_span());
+                body.vector(part, staged, col, kiln_span());
+            }
+#ifdef KILN_SCANS
+            row.keep(part);
+#endif
         }
+    }
+    template <class Phase> KILN_MEMBER void each_vector(const kiln_row &row, Phase &phase) {
+        each_in_order(row, phase);
     }
 #else
     /* Columns of vectors ascend, and those of single elements, each among themselves. */
@@ -66,6 +75,9 @@ struct kiln_staging {
     }
 #endif
     template <class Body> KILN_MEMBER void finish(const kiln_row &row, Body &body) {
+#ifdef KILN_SCANS
+        return each_in_order(row, body);
+#endif
 #pragma unroll 1
         for (kiln_index run = row.run; run < row.runs; run += row.run_step) {
             kiln_row part = row;

@@ -3,11 +3,21 @@
  * whether these have vectors. */
 #include "codegen/emitter.h"
 
+/* What scans have come to, which part of a row passes on. */
+static void emit_keep(const kiln__emitter *e) {
+    kiln__write(e, "    KILN_MEMBER void keep(const kiln_row &part) const\n    {\n");
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (e->ir->insts[i].op == KILN__OP_SCAN && e->element[i]) kiln__write(e, "        s%u = part.s%u;\n", i, i);
+    kiln__write(e, "    }\n");
+}
+
 void kiln__emit_any_members(const kiln__emitter *e) {
     kiln__write(e, "    bool there; /* it is a row of the launch's */\n"
-                   "    int run, run_step; /* the thread's first run of columns, and from one to its next */\n"
+                   "    kiln_index run; /* of the thread: its first run of columns, or the one that it is at */\n"
+                   "    int run_step; /* from one to its next */\n"
                    "    kiln_index runs, rank, ranks; /* of the row; among those that have the same runs */\n"
                    "    kiln_index start, vectors; /* of a run: its first column, its vectors */\n");
+    if (e->schedule->passes.scans) emit_keep(e);
 }
 
 /* Where the run lies, as if the row had its stride all along. */
@@ -31,10 +41,11 @@ static void emit_vectors(const kiln__emitter *e) {
 }
 
 void kiln__emit_any_run(const kiln__emitter *e) {
-    kiln__write(e,
-                "%s void kiln_enter_run(kiln_row &row, kiln_index run)\n{\n"
-                "    const kiln_arguments &args = row.args;\n    row.start = run * args.shape.run;\n",
-                kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_DEVICE");
+    kiln__write(
+        e,
+        "%s void kiln_enter_run(kiln_row &row, kiln_index run)\n{\n"
+        "    const kiln_arguments &args = row.args;\n    row.run = run;\n    row.start = run * args.shape.run;\n",
+        kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_DEVICE");
     emit_places(e);
     emit_vectors(e);
     kiln__write(e, "}\n\n");

@@ -164,7 +164,8 @@ static const char *layout_part(const kiln__schedule *s) {
 static void emit_scan(const kiln__emitter *e) {
     emit_part(e, "scan.cuh");
     if (e->schedule->passes.scanned) return; /* their part comes behind the staging */
-    emit_part(e, e->rows_in_vectors                             ? "scan_columns.cuh"
+    emit_part(e, e->problem->any_shape                          ? "scan_any.cuh"
+                 : e->rows_in_vectors                           ? "scan_columns.cuh"
                  : e->schedule->team.group == KILN__GROUP_LANES ? "scan_lanes.cuh"
                                                                 : "scan_block.cuh");
 }

@@ -13,13 +13,6 @@ static bool combines_counts(const kiln__ir *ir) {
     return false;
 }
 
-/* Whether a column tells which other one is taken. */
-static bool takes_by_columns(const kiln__ir *ir) {
-    for (uint32_t i = 0; i < ir->count; i++)
-        if (ir->insts[i].op == KILN__OP_TAKE && ir->insts[i].per_element) return true;
-    return false;
-}
-
 static bool has_runs(const kiln__problem *p) {
     for (int o = 0; o < p->input_count + p->output_count; o++)
         if (p->operands[o].run) return true;
@@ -33,9 +26,6 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
     } missing[] = {
         {p->across, "values of all rows"},
         {p->block_count || p->uneven_columns || has_runs(p), "values of blocks within rows"},
-        {takes_by_columns(ir), "columns that an index of each column chooses"},
-        {kiln__ir_selects(ir), "values selected by their order"},
-        {kiln__ir_scans(ir), "scans"},
         {kiln__ir_sorts(ir), "rows that are sorted"},
         {p->first, "outputs of a row's first columns"},
         {p->packed, "tensors of two elements to a byte"},
@@ -75,7 +65,7 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
     out->lengths = exact->lengths;
     out->offsets = exact->offsets;
     out->last_axis = exact->last_axis;
-    out->ordered = exact->ordered;
+    out->ordered = exact->ordered || kiln__ir_scans(ir); /* which one column has none of */
     out->least_vector = 1;
     out->most_vector = 16;
     out->input_count = exact->input_count;

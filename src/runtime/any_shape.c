@@ -11,13 +11,13 @@ static kiln_status type_for_all(const kiln_program *program, const kiln_tensor *
                                 const kiln__shaped *shaped, const kiln__problem *exact, kiln__ir **ir,
                                 bool *all_columns) {
     kiln__ir *wide = NULL;
-    *all_columns = false;
-    if (exact->tables || exact->taken || exact->lengths) return KILN_OK; /* each row has one value of what tells them */
-    kiln_status status = kiln__program_type_columns(program, tensors, scalars, shaped, &wide);
+    const kiln_status status = kiln__program_type_columns(program, tensors, scalars, shaped, &wide);
+    if (status == KILN_E_MEMORY) return status;
+    if (status) kiln__clear_error(); /* where rows(t, i) or kth(x, k), say, take one value of a row */
     *all_columns = !status && kiln__any_shape_has_columns(wide, exact);
     kiln__ir_destroy(*all_columns ? *ir : wide);
     if (*all_columns) *ir = wide;
-    return status;
+    return KILN_OK;
 }
 
 static kiln_status plan(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,

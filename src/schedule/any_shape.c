@@ -66,8 +66,8 @@ kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *pr
     s->unroll = 1;
     s->code.wide_columns = true;
     s->any.reference = output >= 0 ? output : narrowest(problem, false);
-    s->any.lanes_can_be_rows =
-        !s->passes.ordered && THREADS * kiln__schedule_exchanged(s, ir) <= KILN__COLUMN_STATIC_BYTES;
+    const int64_t exchanged = kiln__schedule_turns(s) * THREADS * kiln__schedule_exchanged(s, ir);
+    s->any.lanes_can_be_rows = !s->passes.ordered && exchanged <= KILN__COLUMN_STATIC_BYTES;
     s->any.shares_rows = ir->phase_count == 0;
     for (int o = 0; o < problem->output_count; o++)
         s->any.shares_rows = s->any.shares_rows && problem->operands[problem->input_count + o].per_element;

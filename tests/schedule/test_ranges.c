@@ -54,6 +54,9 @@ static const struct {
     {{"q = i8(round(x / max(abs(x)) * 100))", "1", "f32[5,1000] i8[5,1000]", "inner", NULL, false}, 1024},
     {{"y = x - mean(x) + index(1) + size(1)", "1", "f32[5,99] f32[5,99]", "inner", NULL, false}, 128},
     {{"y = where(uniform(7, 0) < 0.5, softmax(x), 0)", "1", "f16[5,99] f16[5,99]", "inner", NULL, false}, 128},
+    {{"m = median(x)", "1", "f16[7,601] f16[7]", "inner", NULL, false}, 768},
+    {{"y = x >= kth_largest(x, 5) ? x : 0", "1", "f32[5,3000]{3001,1} f32[5,3000]", "inner", NULL, false}, 3072},
+    {{"q = quantile(x, 0.25) + max(x)", "1", "f32[300,40] f32[300]", "inner", NULL, false}, 64},
     /* Rows in several dimensions, a mask that heads share, one for each column. */
     {{"y = softmax(x * 0.125 + m)", "3", "f16[2,3,9,201] f16[2,1,9,201] f16[2,3,9,201]", "inner", NULL, false}, 256},
     {{"y = softmax(x + m)", "2", "bf16[4,5,300] f32[4,1,300] bf16[4,5,300]", "inner", NULL, true}, 512},
