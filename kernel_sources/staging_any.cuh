@@ -46,11 +46,16 @@ struct kiln_staging {
             kiln_enter_run(part, kiln_divide_any(col, run));
             const kiln_index behind = part.start + run < end ? part.start + run : end;
 #pragma unroll 1
-            for (; col < behind; ++col) {
-                kiln_staged_of<1> staged;
-                staged.load(part, col, kiln_span());
-                body.vector(part, staged, col, kiln_span());
+            for (; col < behind; col += KILN_BATCH) {
+                kiln_staged_of<1> staged[KILN_BATCH];
+#pragma unroll
+                for (int k = 0; k < KILN_BATCH; ++k)
+                    if (col + k < behind) staged[k].load(part, col + k, kiln_span());
+#pragma unroll
+                for (int k = 0; k < KILN_BATCH; ++k)
+                    if (col + k < behind) body.vector(part, staged[k], col + k, kiln_span());
             }
+            col = behind;
 #ifdef KILN_SCANS
             row.keep(part);
 #endif

@@ -205,10 +205,10 @@ static const char *spell_taken(const kiln__emitter *e, uint32_t i) {
         e->problem->offsets >= 0 ? "(kiln_u64)row.cols" : kiln__spell(e, "%" PRId64 "ULL", e->problem->cols);
     if (e->problem->any_shape) {
         place = kiln__spell(e, "kiln_place_of_column(row.args.shape, row.args.strides_%s, %s)", e->name[o], column);
-        if (inst->per_element) /* the row is where one of its runs lies */
+        if (e->element[i] && e->problem->operands[o].per_element) /* the row is where one of its runs lies */
             place = kiln__spell(e, "%s - kiln_place_of_run(row.args.shape, row.args.strides_%s, row.run)", place,
                                 e->name[o]);
-        columns = "(kiln_u64)row.args.shape.cols";
+        if (e->problem->offsets < 0) columns = "(kiln_u64)row.args.shape.cols";
     }
     return kiln__spell(e, "(kiln_u64)%s < %s ? kiln_widen(row.%s[%s]) : %s(0)", column, columns, e->name[o], place,
                        kiln__cxx_ctype(inst->type));

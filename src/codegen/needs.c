@@ -25,8 +25,7 @@ static bool has_elements(const kiln__emitter *e, const kiln__inst *inst) {
     if (inst->op == KILN__OP_ROWS_OF) return false;
     if (inst->op == KILN__OP_INDEX) operand = kiln__position(e->problem, inst->u.axis);
     if (operand && e->flat) return !(operand->linear && operand->row_stride == 0);
-    if (operand && inst->op == KILN__OP_INDEX)
-        return (inst->per_element && columns) || (e->problem->any_shape && e->ir->phase_count == 0);
+    if (operand && inst->op == KILN__OP_INDEX) return (inst->per_element && columns) || e->problem->flat_positions;
     if (operand) return operand->per_element;
     for (int a = 0; a < inst->arg_count; a++) any |= e->element[inst->args[a]];
     return any;

@@ -24,6 +24,7 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
         bool has;
         const char *what;
     } missing[] = {
+        {p->lengths && p->offsets < 0 && p->cols == 1, "lengths of rows of one column"},
         {p->across, "values of all rows"},
         {p->block_count || p->uneven_columns || has_runs(p), "values of blocks within rows"},
         {kiln__ir_sorts(ir), "rows that are sorted"},
@@ -59,6 +60,7 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
     out->outer[0] = out->rows = KILN__OPEN_ROWS;
     out->inner[0] = out->cols = out->longest = TYPICAL_COLUMNS;
     out->wide = true;
+    out->flat_positions = exact->layout == KILN__LAYOUT_FLAT;
     out->read = exact->read;
     out->taken = exact->taken;
     out->tables = exact->tables;

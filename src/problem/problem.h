@@ -48,6 +48,7 @@ typedef struct kiln__problem {
     int64_t longest;              /* columns that a row has at most: cols, but where offsets place rows of any number */
     bool open_rows;
     bool any_shape;                   /* extents, strides and alignments stand for any: a launch tells them */
+    bool flat_positions;              /* any_shape: any axis may be that of the columns, as rows are told at a launch */
     bool wide;                        /* rows (flat: elements) do not fit 31 bits */
     bool columns_out;                 /* an output is per_element, or a value of all rows is made of columns */
     bool across;                      /* there are values of all rows */

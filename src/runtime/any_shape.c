@@ -14,7 +14,7 @@ static kiln_status type_for_all(const kiln_program *program, const kiln_tensor *
     const kiln_status status = kiln__program_type_columns(program, tensors, scalars, shaped, &wide);
     if (status == KILN_E_MEMORY) return status;
     if (status) kiln__clear_error(); /* where rows(t, i) or kth(x, k), say, take one value of a row */
-    *all_columns = !status && kiln__any_shape_has_columns(wide, exact);
+    *all_columns = !status && wide->taken == exact->taken && kiln__any_shape_has_columns(wide, exact);
     kiln__ir_destroy(*all_columns ? *ir : wide);
     if (*all_columns) *ir = wide;
     return KILN_OK;

@@ -273,6 +273,23 @@ static const test_case chosen[] = {
     {"y = gather(x, i) / sum(x)", "1,2", "f16[3,9,50]{1000,100,1} i32[3,9,50]{1,150,3} f32[3,9,50]", NULL},
     {"y = gather(x, size(-1) - 1 - index(-1))", NULL, "f32[7,100]{1,7} f32[7,100]", NULL},
     {"y = gather(x * 2 + w, i)", "0", "f32[90,7] f32[90,7]{1,90} i64[90,7] f32[90,7]", NULL},
+    /* Within the row, wherever it lies. */
+    {"offsets(o); y = x * 0 + gather(x, index(-1) + 5)", NULL, "i32[8] f32[7] f32[7]", NULL},
+    {"offsets(o); s = take(x, i) + take(x * 2, j)", NULL, "i32[8] f32[7] i32[7,1] i32[7,1] f32[7]", NULL},
+    {"y = x + gather(w, i) + take(x, k)", "1,2",
+     "f32[3,4,70]{1000,100,1} f32[3,4,70]{1000,100,1} i32[3,4,70] i32[3,1,1] f32[3,4,70]", NULL},
+    {"y = x - take(x, index(0) * 60 + 55)", "1,2", "f32[3,9,50]{1000,100,1} f32[3,9,50]", NULL},
+    {"y = x - take(x, 0)", NULL, "f32[5,1] f32[5,1]", NULL},
+    {"y = x - gather(x, i)", NULL, "f32[5,1] i32[5,1] f32[5,1]", NULL},
+    {"y = gather(w, j) + x", "0,1", "i32[1,1] i64[20,33] i32[20,33]{37,1} i64[20,33]{99,3}", NULL},
+    /* Where an index is a row's, without anything that is reduced. */
+    {"lengths(index(0) + 1); y = x * 2", NULL, "f32[9,50] f32[9,50]", NULL},
+    {"lengths(n + index(0)); y = x * 2", NULL, "i32[9,1] f32[9,50] f32[9,50]", NULL},
+    {"y = rows(t, index(0) * 2) * x", NULL, "f32[19,50] f32[6,50] f32[6,50]", NULL},
+    {"n = x * 2; put(y, index(0) * 2) = n", NULL, "f32[5,50] f32[14,50]{60,1}", NULL},
+    {"y = x * 2; s = index(0) * 1.5", "1", "f32[5,7] f32[5,7] f32[5]", NULL},
+    {"y = x + index(0) * 100 + index(1)", NULL, "f32[5,7]{9,1} f32[5,7]", NULL},
+    {"y = x + index(0) * 100", NULL, "f32[5,7] f32[5,7]{1,5}", NULL},
 };
 
 static void kernels_for_any_shape_serve_what_rows_choose(void **unused) {
