@@ -5,6 +5,7 @@ A reference gives values in double precision, before they are rounded to the out
 from them, which computes in f32 unless an input is f64. Quantised numbers are compared with the scales that were stored.
 """
 import math
+import re
 import warnings
 
 import numpy as np
@@ -443,6 +444,46 @@ def cache_write(draw):
     yield work
 
 
+def scattered_strides(draw, tensor):
+    """Its axes in another order, or farther apart."""
+    order = [int(d) for d in draw.rng.permutation(len(tensor.shape))] if draw.chance(40) else range(len(tensor.shape))
+    strides, step = [0] * len(tensor.shape), 1
+    for d in reversed(order):
+        strides[d] = step
+        step = step * tensor.shape[d] + (int(draw.one_of(1, 2, 8)) if draw.chance(30) else 0)
+    tensor.seen(tensor.shape, strides)
+
+
+def mixed_places(draw):
+    """Whole numbers, whose sums are exact, of rows with two axes: some of what takes its elements from elsewhere."""
+    rows, shape = draw.one_of(1, 2, 7, 40), (draw.one_of(1, 3, 9), draw.one_of(1, 2, 50, 71))
+    columns, full, one = shape[0] * shape[1], (rows, *shape), (rows, 1, 1)
+    x, w, t, j, k, i = (draw.rng.integers(*given).astype(float) for given in (
+        (-8, 9, full), (-8, 9, full), (-8, 9, (5, *shape)), (0, columns, full), (0, columns, one), (0, 5, one)))
+    flat = x.reshape(rows, -1)
+    terms = {
+        "take(x, k)": np.take_along_axis(flat, k.reshape(rows, 1).astype(int), 1).reshape(one),
+        "take(x, 0)": flat[:, :1].reshape(one),
+        "gather(w, j)": np.take_along_axis(w.reshape(rows, -1), j.reshape(rows, -1).astype(int), 1).reshape(full),
+        "rows(t, i)": t[i.reshape(-1).astype(int)],
+        "cumsum(x)": np.cumsum(flat, 1).reshape(full),
+        "median(x)": np.median(flat, 1).reshape(one),
+        "sum(x)": flat.sum(1).reshape(one),
+        "index(0) * 2 + index(2)": np.arange(rows).reshape(one) * 2 + np.arange(shape[1]),
+    }
+    chosen = [str(term) for term in draw.rng.choice(list(terms), int(draw.rng.integers(1, 4)), replace=False)]
+    text = " + ".join(["x", *chosen])
+    work = Work(f"y = {text}", axes=(1, 2))
+    for name, kind, values in (("x", "f16", x), ("w", "f32", w), ("t", "bf16", t), ("j", "i32", j), ("k", "i64", k),
+                               ("i", "i32", i)):
+        if re.search(rf"\b{name}\b", text):
+            draw.input(work, name, kind, values)
+            scattered_strides(draw, work.inputs[name])
+    y = x + sum(terms[term] for term in chosen)
+    scattered_strides(draw, draw.output(work, "y", "f32", full, lambda results: (y, np.zeros(full))))
+    yield work
+
+
 def rows_with_lengths(draw):
     kind, rows, columns = draw.floats(), draw.rows(), draw.columns()
     work = Work("lengths(n)\np = softmax(x)\nt = sum(x * w)")
@@ -493,4 +534,4 @@ def packed_rows(draw):
 CASES = {case.__name__: case for case in (
     quantise_rows, quantise_blocks, quantise_mxfp8, quantise_mxfp4, quantise_nvfp4, dequantise, add_norm_quantise,
     silu_quantise, norm_gradients, gelu_gradients, cross_entropy, load_balance, column_moments, top_k_mask, quantiles,
-    router, sorted_rows, scans, embedding, cache_write, rows_with_lengths, packed_rows)}
+    router, sorted_rows, scans, embedding, cache_write, mixed_places, rows_with_lengths, packed_rows)}
