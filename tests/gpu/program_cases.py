@@ -485,7 +485,7 @@ def mixed_places(draw):
 
 
 def rows_with_lengths(draw):
-    kind, rows, columns = draw.floats(), draw.rows(), draw.columns()
+    kind, rows, columns = draw.floats(), draw.rows(), max(2, draw.columns())
     work = Work("lengths(n)\np = softmax(x)\nt = sum(x * w)")
     length = draw.rng.integers(0, columns + 1, (rows, 1))
     n = draw.input(work, "n", draw.one_of("i32", "i64"), length, "row").astype(np.int64)
