@@ -90,7 +90,8 @@ def add_quantiser(draw, work, scheme, y, error, unit_error, t=1.0):
         s = spread(results["s"], block, columns) * t
         with np.errstate(all="ignore"):
             value = y / s if scheme.scale_type == "e8m0" else quotient(y, s)
-            return value, np.abs(value) * 4 * unit_error + error / s
+            stored = 2.0 ** -24 if scheme.scale_type == "f32" else 0  # a scale of f64 divides before it is stored
+            return value, np.abs(value) * (4 * unit_error + stored) + error / s
     draw.output(work, "s", scheme.scale_type, (rows, -(-columns // block)), scales,
                 "row" if scheme.block is None else "scales")
     draw.output(work, "q", scheme.number_type, (rows, columns), numbers)
