@@ -202,7 +202,7 @@ static const struct plant {
      {"y = softmax(x)", KILN_F16, 3, 2049, false, 0},
      NULL},
     {"another's element, taken for one's own",
-     "if (!kiln_has_single()) parts[KILN_BATCH].clear();",
+     "if (!kiln_has_single(row)) parts[KILN_BATCH].clear();",
      "",
      "lanes 32, registers, vector 8, phased",
      {"y = softmax(x)", KILN_F16, 3, 2049, false, 0},
