@@ -81,8 +81,8 @@ struct kiln_staging {
 #endif
     template <class Body> KILN_MEMBER void finish(const kiln_row &row, Body &body) {
 #ifdef KILN_SCANS
-        return each_in_order(row, body);
-#endif
+        each_in_order(row, body);
+#else
 #pragma unroll 1
         for (kiln_index run = row.run; run < row.runs; run += row.run_step) {
             kiln_row part = row;
@@ -90,5 +90,6 @@ struct kiln_staging {
             each<KILN_VECTOR_WIDTH>(part, part.vectors, body);
             each<1>(part, singles(part), body);
         }
+#endif
     }
 };

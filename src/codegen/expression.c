@@ -193,25 +193,28 @@ static const char *spell_input(const kiln__emitter *e, uint32_t i) {
     return kiln__spell(e, "kiln_widen(*row.%s)", name);
 }
 
+/* How far from the row's pointer the element at `column` is that instruction i takes. */
+static const char *spell_place_taken(const kiln__emitter *e, uint32_t i, int o, const char *column) {
+    const char *name = e->name[o];
+    if (!e->problem->any_shape)
+        return kiln__has_offset(e, o) ? kiln__spell(e, "kiln_offset_%s(row.args, (kiln_index)%s)", name, column)
+                                      : column;
+    const char *place = kiln__spell(e, "kiln_place_of_column(row.args.shape, row.args.strides_%s, %s)", name, column);
+    if (!e->element[i] || !e->problem->operands[o].per_element) return place;
+    /* It points to where one of the row's runs would begin. */
+    return kiln__spell(e, "%s - kiln_place_of_run(row.args.shape, row.args.strides_%s, row.run)", place, name);
+}
+
 /* An input at one column, 0 where there is none such. */
 static const char *spell_taken(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
     const int o = (int)inst->u.input;
     const char *column = kiln__spell_value(e, inst->args[0]);
-    const char *place = kiln__has_offset(e, o)
-                            ? kiln__spell(e, "kiln_offset_%s(row.args, (kiln_index)%s)", e->name[o], column)
-                            : column;
-    const char *columns =
-        e->problem->offsets >= 0 ? "(kiln_u64)row.cols" : kiln__spell(e, "%" PRId64 "ULL", e->problem->cols);
-    if (e->problem->any_shape) {
-        place = kiln__spell(e, "kiln_place_of_column(row.args.shape, row.args.strides_%s, %s)", e->name[o], column);
-        if (e->element[i] && e->problem->operands[o].per_element) /* the row is where one of its runs lies */
-            place = kiln__spell(e, "%s - kiln_place_of_run(row.args.shape, row.args.strides_%s, row.run)", place,
-                                e->name[o]);
-        if (e->problem->offsets < 0) columns = "(kiln_u64)row.args.shape.cols";
-    }
-    return kiln__spell(e, "(kiln_u64)%s < %s ? kiln_widen(row.%s[%s]) : %s(0)", column, columns, e->name[o], place,
-                       kiln__cxx_ctype(inst->type));
+    const char *columns = e->problem->offsets >= 0 ? "(kiln_u64)row.cols"
+                          : e->problem->any_shape  ? "(kiln_u64)row.args.shape.cols"
+                                                   : kiln__spell(e, "%" PRId64 "ULL", e->problem->cols);
+    return kiln__spell(e, "(kiln_u64)%s < %s ? kiln_widen(row.%s[%s]) : %s(0)", column, columns, e->name[o],
+                       spell_place_taken(e, i, o, column), kiln__cxx_ctype(inst->type));
 }
 
 /* What the row's columns come to up to the element, which the row's running value becomes; of a row of one column. */

@@ -7,11 +7,10 @@
 
 #define LEAST_END 64
 #define LEAST_HALVED 512 /* from here on a range is half of what is between powers of two */
-#define MOST_COLUMNS (1 << 30)
 
 int64_t kiln_range_end(int64_t columns) {
     int64_t end = LEAST_END;
-    if (columns > MOST_COLUMNS) return INT64_MAX; /* which no kernel serves */
+    if (columns > KILN__MOST_RANGED_COLUMNS) return INT64_MAX; /* which no kernel serves */
     while (end < columns) end *= 2;
     const int64_t before = end / 2, between = before + before / 2;
     return before >= LEAST_HALVED && columns <= between ? between : end;
@@ -47,13 +46,14 @@ static kiln_status check(const kiln__ir *ir, const kiln__problem *p) {
         rows = rows || is_row(operand);
         lies_along = lies_along && (!operand->per_element || operand->contiguous_columns);
     }
-    const char *where = p->tables                                        ? "an index chooses rows"
-                        : p->taken                                       ? "an index chooses columns"
-                        : p->offsets >= 0                                ? "offsets place rows"
-                        : p->lengths                                     ? "rows have lengths"
-                        : p->ordered                                     ? "columns are combined in their order"
-                        : !lies_along || !rows || p->cols > MOST_COLUMNS ? "columns do not lie side by side"
-                                                                         : NULL;
+    const char *where = p->tables                             ? "an index chooses rows"
+                        : p->taken                            ? "an index chooses columns"
+                        : p->offsets >= 0                     ? "offsets place rows"
+                        : p->lengths                          ? "rows have lengths"
+                        : p->ordered                          ? "columns are combined in their order"
+                        : !lies_along || !rows                ? "columns do not lie side by side"
+                        : p->cols > KILN__MOST_RANGED_COLUMNS ? "there are more than 2^30 columns"
+                                                              : NULL;
     if (!where) return KILN_OK;
     return kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves a range of columns of '%s' where %s", ir->text, where);
 }

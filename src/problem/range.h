@@ -6,6 +6,8 @@
 
 #include "problem/problem.h"
 
+#define KILN__MOST_RANGED_COLUMNS (1 << 30) /* of rows that are in a range */
+
 /* exact: of the call. The range ends where kiln_range_end says. KILN_E_UNSUPPORTED with a sentence where no kernel
  * serves a range. */
 kiln_status kiln__range_problem(const kiln__ir *ir, const kiln__problem *exact, kiln__problem *out);

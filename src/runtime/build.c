@@ -171,8 +171,7 @@ static bool is_missing(kiln_status status) { return status == KILN_E_WOULD_COMPI
 
 /* Whether another schedule's kernel may be had all the same. */
 static bool is_of_one_kernel(kiln_status status) {
-    return status == KILN_E_WOULD_COMPILE || status == KILN_E_NO_NVRTC || status == KILN_E_COMPILE ||
-           status == KILN_E_TIMEOUT;
+    return is_missing(status) || status == KILN_E_COMPILE || status == KILN_E_TIMEOUT;
 }
 
 /* Tries the next schedules while the compiler spills registers, and keeps the one that spills least. True where one of

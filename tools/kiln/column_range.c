@@ -34,6 +34,13 @@ kiln_status column_range_find(const kiln_tensor *tensors, size_t count, column_r
     return KILN_OK;
 }
 
+kiln_status column_range_check(const char *program, int64_t asked, int64_t cols, int64_t most_cols) {
+    if (!most_cols) return kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves a range of columns of '%s'", program);
+    if (cols == asked) return KILN_OK;
+    return kiln__fail(KILN_E_ARGUMENT, "a range is along an axis that '%s' does not reduce; its columns were expected",
+                      program);
+}
+
 void column_range_set(int64_t columns, kiln_tensor *tensors, size_t count) {
     for (size_t t = 0; t < count; t++) {
         bool any = false;

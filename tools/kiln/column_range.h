@@ -18,6 +18,9 @@ bool column_range_read(int64_t size, column_range *out);
 
 /* That of the tensors. KILN_E_ARGUMENT where two differ. */
 kiln_status column_range_find(const kiln_tensor *tensors, size_t count, column_range *out);
+/* Whether a kernel of columns `cols`, which serves a range up to most_cols (0: none), is of those asked for. A sentence
+ * about the program: KILN_E_UNSUPPORTED where it serves none, KILN_E_ARGUMENT where other columns. */
+kiln_status column_range_check(const char *program, int64_t asked, int64_t cols, int64_t most_cols);
 /* One of their numbers of columns for each such size. */
 void column_range_set(int64_t columns, kiln_tensor *tensors, size_t count);
 

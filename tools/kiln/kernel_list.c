@@ -176,17 +176,6 @@ static kiln_status find_record(const kiln__prepared *prepared, const kiln__devic
     return status;
 }
 
-/* Whether the kernel serves a range, and it is the columns that the line leaves open. */
-static kiln_status check_range(const listed_kernel *kernel, kiln__prepared *prepared) {
-    const char *program = kernel->line->entry.program;
-    const bool has_range = prepared->most_cols != 0, columns = prepared->problem.cols == kernel->columns;
-    if (has_range && columns) return KILN_OK;
-    kiln__prepared_free(prepared);
-    if (!has_range) return kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves a range of columns of '%s'", program);
-    return kiln__fail(KILN_E_ARGUMENT, "a range is along an axis that '%s' does not reduce; its columns were expected",
-                      program);
-}
-
 static kiln_status plan(listed_kernel *kernel, kiln_context *context) {
     const manifest_entry *entry = &kernel->line->entry;
     kiln_program *program = NULL;
@@ -206,7 +195,10 @@ static kiln_status plan(listed_kernel *kernel, kiln_context *context) {
         status = kiln__prepare_any_shape_for(&call, kernel->arch, &prepared);
     else if (!status)
         status = kiln__prepare_for(&call, &device, 0, &prepared);
-    if (!status && kernel_list_policy(kernel) == KILN_POLICY_RANGE) status = check_range(kernel, &prepared);
+    if (!status && kernel_list_policy(kernel) == KILN_POLICY_RANGE) {
+        status = column_range_check(entry->program, kernel->columns, prepared.problem.cols, prepared.most_cols);
+        if (status) kiln__prepared_free(&prepared);
+    }
     if (!status) {
         status = kiln__prepared_name(&prepared, kernel->arch, kernel->ptx, &kernel->name);
         if (!status) status = find_record(&prepared, &device, kernel->record);

@@ -73,11 +73,8 @@ int kernel_request_open(const arguments *args, bool compile, bool arch_needed, k
     kiln_status status = kiln_compile(r->program, r->tensors, r->input_count + r->output_count, r->scalars,
                                       r->scalar_count, out->arch, out->ptx, compile, &out->kernel);
     if (!status) status = kiln_kernel_get_info(out->kernel, &out->info);
-    if (!status && out->range.most && !out->info.most_cols)
-        status = kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves a range of columns of '%s'", r->text);
-    if (!status && out->range.most && out->info.cols != out->range.most)
-        status = kiln__fail(KILN_E_ARGUMENT,
-                            "a range is along an axis that '%s' does not reduce; its columns were expected", r->text);
+    if (!status && out->range.most)
+        status = column_range_check(r->text, out->range.most, out->info.cols, out->info.most_cols);
     if (out->any_shape) {
         open_shapes_restore(&out->open, r->tensors, r->input_count + r->output_count);
         out->info.rows = out->info.cols = out->info.blocks = -1;

@@ -14,8 +14,8 @@
 #include "base/scalar.h"
 #include "base/types.h"
 #include "column_range.h"
+#include "problem/range.h"
 
-#define MOST_OF_RANGE (1 << 30)
 #define TYPE_NAMES "f64 f32 f16 bf16 e4m3 e5m2 i64 i32 i16 i8 u8 bool u16 u32 u64 e8m0 e2m1"
 
 static kiln_status parse_type(const char *text, size_t length, kiln_type *out) {
@@ -63,9 +63,9 @@ static kiln_status parse_placement(const char *text, const char *at, kiln_tensor
 static kiln_status parse_range(const char *text, const char **at, int64_t *size) {
     column_range range = {*size, 0};
     const char *end = amount_digits(*at + 2, &range.most);
-    if (!end || range.least < 1 || range.most < range.least || range.most > MOST_OF_RANGE)
+    if (!end || range.least < 1 || range.most < range.least || range.most > KILN__MOST_RANGED_COLUMNS)
         return kiln__fail(KILN_E_ARGUMENT, "'%s' has the sizes '%" PRId64 "%s'; 1..8192 was expected, up to %d", text,
-                          range.least, *at, MOST_OF_RANGE);
+                          range.least, *at, KILN__MOST_RANGED_COLUMNS);
     *size = column_range_size(&range);
     *at = end;
     return KILN_OK;
