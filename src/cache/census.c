@@ -22,6 +22,12 @@ static bool is_leftover(kiln__file_kind kind) {
     return kind == KILN__FILE_TEMPORARY || kind == KILN__FILE_ASIDE || kind == KILN__FILE_LOCK;
 }
 
+/* Those about to be written, too: beside small entries they would seem to fill the cache. */
+static bool is_record(kiln__file_kind kind, const char *sub) {
+    const bool written = kind == KILN__FILE_TEMPORARY && strcmp(sub, KILN__RECORDS) == 0;
+    return written || kind == KILN__FILE_RECORD || kind == KILN__FILE_PASSING;
+}
+
 bool kiln__census_add(void *user, int folder, const char *sub, const char *name) {
     kiln__census *all = user;
     kiln__file_kind kind = kiln__folder_kind(sub, name);
@@ -31,7 +37,7 @@ bool kiln__census_add(void *user, int folder, const char *sub, const char *name)
     if (kiln__folder_is_stale(kind, &status) && unlinkat(folder, name, 0) == 0) return true;
     const int64_t stale = (int64_t)status.st_mtim.tv_sec + KILN__STALE_SECONDS + 1;
     if (is_leftover(kind) && stale < all->stale) all->stale = stale;
-    if (kind == KILN__FILE_RECORD || kind == KILN__FILE_PASSING) return true;
+    if (is_record(kind, sub)) return true;
     if (!kiln__add_i64(all->bytes, (int64_t)status.st_size, &all->bytes)) all->bytes = INT64_MAX;
     kiln__aged file = {.size = (int64_t)status.st_size};
     const bool removable = kiln__folder_is_entry(kind) || kind == KILN__FILE_ASIDE;

@@ -271,6 +271,21 @@ static void accounts_are_not_trusted(void **state) {
     assert_true(measured(f).kept >= 40);
 }
 
+/* Many who prune at once write the accounts of what they found, longer than an entry is. */
+static void a_record_that_is_being_written_is_not_counted(void **state) {
+    cache_fixture *f = *state;
+    static const unsigned char bytes[8192];
+    char path[PATH_MAX + 32];
+    const int64_t size = entry_size(f);
+    snprintf(path, sizeof path, "%s/records/.tmp-1", f->dir);
+    write_bytes(path, bytes, sizeof bytes);
+    assert_int_equal(measured(f).kept_bytes, size);
+    use_folder(f, f->dir);
+    assert_int_equal(kiln__disk_set_limit(f->disk, 10 * size), KILN_OK);
+    for (int i = 0; i < 8; i++) put_numbered(f, i, true);
+    assert_int_equal(measured(f).kept, 8);
+}
+
 static void many_processes_stay_below_the_limit(void **state) {
     cache_fixture *f = *state;
     enum { processes = 4, each = 150 };
@@ -298,7 +313,7 @@ static void many_processes_stay_below_the_limit(void **state) {
     put_numbered(f, 9999, true);
     const kiln__pruned left = measured(f);
     assert_true(left.kept_bytes <= limit);
-    assert_true(left.kept >= 50); /* they do not remove the same share one after another */
+    assert_true(left.kept >= 75); /* they do not remove the same share one after another */
 }
 
 static void what_the_dead_left_is_swept_after_an_hour(void **state) {
@@ -331,6 +346,7 @@ static void what_the_dead_left_is_swept_after_an_hour(void **state) {
         write_bytes(path, "x", 1);
         set_age(path, table[i].age);
     }
+    f->disk->step_ms = 10000;
     put_numbered(f, 0, true); /* a disk's first */
     for (size_t i = 0; i < COUNT(table); i++) {
         snprintf(path, sizeof path, "%s/%s", f->dir, table[i].name);
@@ -401,6 +417,7 @@ int main(int argc, char **argv) {
         WITH_FOLDER(a_put_prunes_a_few_and_the_limit_is_reached),
         WITH_FOLDER(what_others_removed_is_not_removed_again),
         WITH_FOLDER(accounts_are_not_trusted),
+        WITH_FOLDER(a_record_that_is_being_written_is_not_counted),
         WITH_FOLDER(many_processes_stay_below_the_limit),
         WITH_FOLDER(what_the_dead_left_is_swept_after_an_hour),
         WITH_FOLDER(the_environment_sets_the_limit),
