@@ -5,7 +5,8 @@
 #define KILN_DIMS 8
 struct kiln_shape {
     kiln_i64 rows, cols;
-    kiln_i64 run, runs; /* columns of a run; runs of a row */
+    kiln_i64 run, runs;       /* columns of a run; runs of a row */
+    kiln_i64 axis, axis_runs; /* of the axis that blocks lie along: columns, and runs, the last of which may be short */
     kiln_i64 extents[KILN_DIMS];
     int row_dims, dims; /* how many are rows'; all */
     int row_shift;      /* log2 of a row's threads: lanes of a warp, or all of a block ... */
@@ -44,7 +45,11 @@ KILN_DEVICE kiln_i64 kiln_place_of_column(const kiln_shape &shape, const kiln_st
 KILN_DEVICE kiln_i64 kiln_column_stride(const kiln_shape &shape, const kiln_strides &strides) {
     return shape.row_dims < shape.dims ? strides.at[shape.dims - 1] : 0;
 }
-/* Where column 0 of a row would lie, if all columns had the stride of a run. */
+/* Where column 0 of a row would lie, if all columns had the stride of a run: of that which a column is in. */
+KILN_DEVICE kiln_i64 kiln_place_around(const kiln_shape &shape, const kiln_strides &strides, kiln_i64 col) {
+    if (shape.row_dims == shape.dims) return 0;
+    return kiln_place_of_column(shape, strides, col) - col * kiln_column_stride(shape, strides);
+}
 KILN_DEVICE kiln_i64 kiln_place_of_run(const kiln_shape &shape, const kiln_strides &strides, kiln_i64 run) {
     if (shape.runs == 1) return 0;
     return kiln_place_in(shape, strides, shape.row_dims, shape.dims - 1, run) -

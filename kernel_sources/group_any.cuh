@@ -16,11 +16,15 @@ KILN_DEVICE void kiln_enter(kiln_row &row) {
     const int thread = shape.rows_in_lanes ? (int)threadIdx.x / 32 : (int)threadIdx.x & ((1 << shape.row_shift) - 1);
     const int threads = shape.rows_in_lanes ? KILN_THREADS / 32 : 1 << shape.row_shift;
     const kiln_i64 chunk = shape.chunks > 1 ? kiln_block() - row.index * shape.chunks : 0;
+#ifdef KILN_BLOCK_RUN
+    const bool one = false;
+#else
     const bool one = shape.runs == 1;
+#endif
     row.rank = one ? chunk * threads + thread : thread & ((1 << shape.run_shift) - 1);
     row.ranks = one ? (kiln_index)shape.chunks * threads : 1 << shape.run_shift;
-    row.run = one ? 0 : thread >> shape.run_shift;
-    row.run_step = one ? 1 : threads >> shape.run_shift;
+    row.run = one ? 0 : (chunk * threads + thread) >> shape.run_shift;
+    row.run_step = one ? 1 : (kiln_index)shape.chunks * threads >> shape.run_shift;
     row.there = row.index < shape.rows;
     row.runs = row.there ? shape.runs : 0;
     if (!row.there) row.index = 0;

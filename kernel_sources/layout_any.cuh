@@ -3,8 +3,12 @@
  * tensor of reference is aligned, and single elements before and behind them; tensors that are not aligned there are
  * shifted into place. Where a tensor's columns do not lie side by side all are single ones. */
 
-/* Columns of a run, and of the row: rows that have lengths have one run, which ends where the row does. */
-#ifdef KILN_LENGTHS
+/* Columns of a run, and of the row: rows that have lengths have one run, which ends where the row does; runs of blocks
+ * know theirs. */
+#ifdef KILN_BLOCK_RUN
+#define KILN_RUN(row) row.columns
+#define KILN_ROW_COLUMNS(row) row.args.shape.cols
+#elif defined KILN_LENGTHS
 #define KILN_RUN(row) row.cols
 #define KILN_ROW_COLUMNS(row) row.cols
 #else
@@ -34,6 +38,23 @@ KILN_DEVICE void kiln_fetch_any(kiln_vector<T, N> &vector, const kiln_row &row, 
 #pragma unroll
     for (int j = 0; j < N; ++j) vector.set(j, same);
 }
+#ifdef KILN_BLOCK_RUN
+/* Of values that R columns share each, p being the run's first and `stride` from one to the next. */
+template <int R, class T, int N>
+KILN_DEVICE void kiln_fetch_shared(kiln_vector<T, N> &vector, const kiln_row &row, const T *p, kiln_i64 stride,
+                                   kiln_index col) {
+    const kiln_u32 first = (kiln_u32)(col - row.base);
+    const int left = R - (int)(first % R);
+    if (R >= N) {
+        const T here = p[first / R * stride], next = left < N ? p[(first / R + 1) * stride] : here;
+#pragma unroll
+        for (int j = 0; j < N; ++j) vector.set(j, j < left ? here : next);
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < N; ++j) vector.set(j, p[(first + j) / R * stride]);
+}
+#endif
 template <int V, class T, int N>
 KILN_DEVICE void kiln_put_any(const kiln_vector<T, N> &vector, T *p, kiln_i64 stride, kiln_index col) {
     if constexpr (N > 1)

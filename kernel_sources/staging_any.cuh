@@ -73,6 +73,9 @@ struct kiln_staging {
         for (kiln_index run = row.run; run < row.runs; run += row.run_step) {
             kiln_row part = row;
             kiln_enter_run(part, run);
+#ifdef KILN_BLOCK_RUN
+            Phase::blocks(part);
+#endif
             each<KILN_VECTOR_WIDTH>(part, part.vectors, phase);
             each<1>(part, singles(part), beside);
         }
@@ -87,6 +90,9 @@ struct kiln_staging {
         for (kiln_index run = row.run; run < row.runs; run += row.run_step) {
             kiln_row part = row;
             kiln_enter_run(part, run);
+#ifdef KILN_BLOCK_RUN
+            Body::blocks(part);
+#endif
             each<KILN_VECTOR_WIDTH>(part, part.vectors, body);
             each<1>(part, singles(part), body);
         }

@@ -13,4 +13,15 @@ static inline bool kiln__add_i64(int64_t a, int64_t b, int64_t *out) { return !_
 static inline int64_t kiln__times(int64_t a, int64_t b) { return kiln__mul_i64(a, b, &a) ? a : INT64_MAX; }
 static inline int64_t kiln__magnitude(int64_t n) { return n < -INT64_MAX ? INT64_MAX : n < 0 ? -n : n; }
 
+/* The least common multiple of numbers from 1 up, as far as it fits. */
+static inline int64_t kiln__common_multiple(int64_t a, int64_t b) {
+    int64_t divisor = a, rest = b;
+    while (rest) {
+        const int64_t next = divisor % rest;
+        divisor = rest;
+        rest = next;
+    }
+    return kiln__times(a / divisor, b);
+}
+
 #endif

@@ -159,6 +159,9 @@ void kiln__emit_offsets(const kiln__emitter *e) {
 static const char *spell_offset(const kiln__emitter *e, int o, const char *column) {
     const kiln__operand *operand = &e->problem->operands[o];
     if (!operand->per_element) return "0";
+    if (e->problem->any_shape && operand->run)
+        return kiln__spell(e, "(kiln_i64)(%s) * row.args.block_%s", kiln__spell_block_number(e, operand->run, column),
+                           e->name[o]);
     if (e->problem->any_shape)
         return kiln__spell(e, "%s * kiln_column_stride(row.args.shape, row.args.strides_%s)", column, e->name[o]);
     if (!kiln__has_offset(e, o)) return column;

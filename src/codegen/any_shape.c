@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a row of a kernel that serves any shape finds out at run time: who works on it, on which of its runs, and
  * whether these have vectors. */
+#include <inttypes.h>
+#include <string.h>
+
 #include "codegen/emitter.h"
 
 /* What scans have come to, which part of a row passes on. */
@@ -14,39 +17,129 @@ static void emit_keep(const kiln__emitter *e) {
 void kiln__emit_any_members(const kiln__emitter *e) {
     kiln__write(e, "    bool there; /* it is a row of the launch's */\n"
                    "    kiln_index run; /* of the thread: its first run of columns, or the one that it is at */\n"
-                   "    int run_step; /* from one to its next */\n"
+                   "    kiln_index run_step; /* from one to its next */\n"
                    "    kiln_index runs, rank, ranks; /* of the row; among those that have the same runs */\n"
                    "    kiln_index start, vectors; /* of a run: its first column, its vectors */\n");
+    if (e->problem->block_run)
+        kiln__write(e,
+                    "    kiln_index base, behind; /* of a run of blocks: its first column, and the one behind it */\n"
+                    "    kiln_index columns; /* of it, or of the part of it that is worked on */\n");
     if (e->schedule->passes.scans) emit_keep(e);
 }
 
 /* Where the run lies, as if the row had its stride all along. */
 static void emit_places(const kiln__emitter *e) {
-    for (int o = 0; o < e->operands; o++)
-        if (e->problem->operands[o].per_element)
-            kiln__write(e, "    row.%s += kiln_place_of_run(args.shape, args.strides_%s, run);\n", e->name[o],
-                        e->name[o]);
+    for (int o = 0; o < e->operands; o++) {
+        const kiln__operand *operand = &e->problem->operands[o];
+        const char *name = e->name[o], *start = e->problem->block_run ? "around" : "of_run";
+        if (!operand->per_element) continue;
+        kiln__write(e, "    row.%s += kiln_place_%s(args.shape, args.strides_%s, %s);\n", name, start, name,
+                    e->problem->block_run ? "row.base" : "run");
+        if (operand->run)
+            kiln__write(e, "    row.%s += along / %" PRId64 " * args.block_%s;\n", name, operand->run, name);
+    }
 }
 
 /* Vectors are aligned in the tensor of reference; where others are not they are shifted into place. */
-static void emit_vectors(const kiln__emitter *e) {
+static void emit_find_vectors(const kiln__emitter *e) {
     const int reference = e->schedule->any.reference;
-    kiln__write(e, "    row.head = 0;\n    row.vectors = 0;\n    if (!args.shape.vectors) return;\n");
-    if (reference < 0) return;
-    kiln__write(e, "    const int head = kiln_head(row.%s + row.start);\n    if (KILN_RUN(row) <= head",
-                e->name[reference]);
-    kiln__write(e, ") return;\n    row.head = head;\n"
-                   "    row.vectors = (KILN_RUN(row) - head) / KILN_VECTOR_WIDTH;\n"
-                   "    if (row.vectors == 0) row.head = 0;\n");
+    kiln__write(e, "KILN_DEVICE void kiln_find_vectors(kiln_row &row)\n{\n"
+                   "    row.head = 0;\n    row.vectors = 0;\n");
+    if (reference >= 0)
+        kiln__write(e,
+                    "    if (!row.args.shape.vectors) return;\n"
+                    "    const int head = kiln_head(row.%s + row.start);\n    if (KILN_RUN(row) <= head) return;\n"
+                    "    row.head = head;\n"
+                    "    row.vectors = (KILN_RUN(row) - head) / KILN_VECTOR_WIDTH;\n"
+                    "    if (row.vectors == 0) row.head = 0;\n",
+                    e->name[reference]);
+    kiln__write(e, "}\n\n");
+}
+
+/* Which columns the run has: the axis' last run may be short. */
+static void emit_run_of_blocks(const kiln__emitter *e) {
+    kiln__write(e, "    const kiln_index line = kiln_divide_any(run, args.shape.axis_runs), axis = args.shape.axis;\n"
+                   "    const kiln_index along = (run - line * args.shape.axis_runs) * KILN_BLOCK_RUN;\n"
+                   "    row.columns = axis - along < KILN_BLOCK_RUN ? axis - along : KILN_BLOCK_RUN;\n"
+                   "    row.start = row.base = line * axis + along;\n    row.behind = row.base + row.columns;\n");
 }
 
 void kiln__emit_any_run(const kiln__emitter *e) {
-    kiln__write(
-        e,
-        "%s void kiln_enter_run(kiln_row &row, kiln_index run)\n{\n"
-        "    const kiln_arguments &args = row.args;\n    row.run = run;\n    row.start = run * args.shape.run;\n",
-        kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_DEVICE");
+    emit_find_vectors(e);
+    kiln__write(e,
+                "%s void kiln_enter_run(kiln_row &row, kiln_index run)\n{\n"
+                "    const kiln_arguments &args = row.args;\n    row.run = run;\n",
+                kiln__vectors_are_called(e) ? "KILN_CALL" : "KILN_DEVICE");
+    if (e->problem->block_run)
+        emit_run_of_blocks(e);
+    else
+        kiln__write(e, "    row.start = run * args.shape.run;\n");
     emit_places(e);
-    emit_vectors(e);
-    kiln__write(e, "}\n\n");
+    kiln__write(e, "    kiln_find_vectors(row);\n}\n\n");
+}
+
+/* ---- blocks ---- */
+
+/* So many lanes share a block that each has no more than it may have under way. */
+static int lanes_of(const kiln__emitter *e, const kiln__inst *inst) {
+    const int at_once = e->schedule->vector_width * e->schedule->batch;
+    int lanes = 1;
+    if (inst->u.block.op == KILN__OP_REDUCE_USER) return lanes;
+    while (lanes < e->schedule->any.block_lanes && lanes * at_once < (int64_t)inst->domain) lanes *= 2;
+    return lanes;
+}
+
+static void emit_block(kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    const kiln__inst reduction = kiln__reduction_of_block(inst);
+    const bool arg = kiln__op_is_arg(reduction.op);
+    const char *value;
+    kiln__need_block(e, i);
+    kiln__emit_block_head(e, i);
+    kiln__write(e,
+                "    typedef %s result;\n    static constexpr int columns = %u, lanes = %d;\n"
+                "    KILN_MEMBER result get() const { return r%s; }\n"
+                "    KILN_MEMBER void clear() { r = %s; }\n",
+                kiln__cxx_ctype(inst->type), inst->domain, lanes_of(e, inst), arg ? ".index" : "",
+                kiln__spell_identity(e, &reduction));
+    kiln__emit_vector_head(e, "vector");
+    kiln__emit_elements(e);
+    value = kiln__spell_value(e, reduction.args[0]);
+    if (arg)
+        kiln__write(e, "            r.take_%s(%s, (int)(col + j - row.start));\n",
+                    reduction.op == KILN__OP_REDUCE_ARGMAX ? "max" : "min", value);
+    else
+        kiln__write(e, "            r = %s;\n", kiln__spell_combine(e, &reduction, "r", value));
+    kiln__write(e, "        }\n    }\n};\n\n");
+}
+
+void kiln__emit_any_blocks(kiln__emitter *e) {
+    for (uint32_t i = 0; i < e->ir->count; i++)
+        if (e->ir->insts[i].op == KILN__OP_BLOCK_REDUCE) emit_block(e, i);
+}
+
+/* Marks what elements are made of, also what the blocks are that they ask for. */
+static void mark_made_of(const kiln__emitter *e, bool *marked) {
+    for (uint32_t i = e->ir->count; i-- > 0;) {
+        const kiln__inst *inst = &e->ir->insts[i];
+        if (!marked[i] || !e->element[i]) continue;
+        if (e->folded[i]) inst = &e->ir->insts[inst->args[0]];
+        for (int a = 0; a < inst->arg_count; a++) marked[inst->args[a]] = true;
+    }
+}
+
+void kiln__emit_needed_blocks(const kiln__emitter *e) {
+    bool *marked = kiln__arena_alloc(e->arena, e->ir->count, sizeof *marked);
+    const char *before = "        kiln_run_barrier(); /* nobody asks for those of another run */\n";
+    e->out->failed |= !marked;
+    if (!e->problem->block_run || !marked) return;
+    memcpy(marked, e->needed, e->ir->count * sizeof *marked);
+    mark_made_of(e, marked);
+    kiln__write(e, "    static KILN_MEMBER void blocks(const kiln_row &row)\n    {\n");
+    for (uint32_t i = 0; i < e->ir->count; i++) {
+        if (!marked[i] || e->ir->insts[i].op != KILN__OP_BLOCK_REDUCE) continue;
+        kiln__write(e, "%s        kiln_reduce_in_run<kiln_block%u>(row);\n", before, i);
+        before = "";
+    }
+    kiln__write(e, "    }\n");
 }

@@ -68,6 +68,8 @@ static kiln_status add_any_shape(const kiln__ir *ir, const kiln__problem *proble
     const int operands = problem->input_count + problem->output_count + problem->position_count;
     add(out, KILN__FIELD_SHAPE, 0, 0, (int)sizeof(kiln__shape));
     for (int o = 0; o < operands; o++) add(out, KILN__FIELD_STRIDES, o, 0, 8 * KILN_MAX_RANK);
+    for (int o = 0; o < operands; o++)
+        if (problem->operands[o].run) add(out, KILN__FIELD_BLOCK, o, 0, 8);
     for (int o = 0; o < operands; o++) add_table(problem, o, out);
     add_sizes(ir, problem, out);
     add_scalars(ir, true, out);
@@ -132,6 +134,7 @@ void kiln__arguments_fill(const kiln__arguments *arguments, const kiln__problem 
         case KILN__FIELD_STEP: value = problem->operands[field->index].inner_strides[field->dim]; break;
         case KILN__FIELD_TABLE_ROWS: value = problem->operands[field->index].table.rows; break;
         case KILN__FIELD_TABLE_PITCH: value = problem->operands[field->index].table.stride; break;
+        case KILN__FIELD_BLOCK: value = problem->operands[field->index].block_stride; break;
         case KILN__FIELD_SIZE: value = problem->sizes[field->dim]; break;
         case KILN__FIELD_FILLED: value = problem->filled; break;
         case KILN__FIELD_PITCH: value = problem->pitch; break;

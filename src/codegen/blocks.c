@@ -7,7 +7,7 @@
 #include "codegen/emitter.h"
 
 /* The reduction as one of rows would be. */
-static kiln__inst reduction_of(const kiln__inst *inst) {
+kiln__inst kiln__reduction_of_block(const kiln__inst *inst) {
     kiln__inst reduction = {.op = (kiln__op)inst->u.block.op, .type = inst->type, .arg_count = 1};
     reduction.args[0] = inst->args[0];
     reduction.u.reducer = inst->u.block.reducer;
@@ -20,7 +20,7 @@ static kiln__inst reduction_of(const kiln__inst *inst) {
  * taken. */
 static void emit_slots_of(const kiln__emitter *e, uint32_t i) {
     const kiln__inst *inst = &e->ir->insts[i];
-    const kiln__inst reduction = reduction_of(inst);
+    const kiln__inst reduction = kiln__reduction_of_block(inst);
     const bool arg = kiln__op_is_arg(reduction.op);
     const char *take = arg ? kiln__spell(e, "r.take_%s(v, at)", reduction.op == KILN__OP_REDUCE_ARGMAX ? "max" : "min")
                            : kiln__spell(e, "r = %s", kiln__spell_combine(e, &reduction, "r", "v"));
@@ -35,21 +35,25 @@ static void emit_slots_of(const kiln__emitter *e, uint32_t i) {
                 kiln__spell_identity(e, &reduction), arg ? "" : "(void)at, ", take, arg ? ".index" : "");
 }
 
+void kiln__emit_block_head(const kiln__emitter *e, uint32_t i) {
+    const kiln__inst *inst = &e->ir->insts[i];
+    const kiln__inst reduction = kiln__reduction_of_block(inst);
+    kiln__write(e,
+                "/* %s of %u columns */\nstruct kiln_block%u {\n    static constexpr bool ordered = %s;\n"
+                "    %s r;\n"
+                "    static KILN_MEMBER kiln_block%u combine(const kiln_block%u &a, const kiln_block%u &b)\n"
+                "    {\n        return {%s};\n    }\n"
+                "    KILN_MEMBER kiln_block%u shuffle(int lane_mask, kiln_u32 lanes) const\n"
+                "    {\n        return {kiln_shuffle(r, lane_mask, lanes)};\n    }\n",
+                kiln__ir_op_name(reduction.op), inst->domain, i,
+                reduction.op == KILN__OP_REDUCE_USER ? "true" : "false", kiln__spell_state(e, &reduction), i, i, i,
+                kiln__spell_combine(e, &reduction, "a.r", "b.r"), i);
+}
+
 void kiln__emit_block_states(const kiln__emitter *e) {
     for (uint32_t i = 0; i < e->ir->count; i++) {
-        const kiln__inst *inst = &e->ir->insts[i];
-        if (inst->op != KILN__OP_BLOCK_REDUCE) continue;
-        const kiln__inst reduction = reduction_of(inst);
-        kiln__write(e,
-                    "/* %s of %u columns */\nstruct kiln_block%u {\n    static constexpr bool ordered = %s;\n"
-                    "    %s r;\n"
-                    "    static KILN_MEMBER kiln_block%u combine(const kiln_block%u &a, const kiln_block%u &b)\n"
-                    "    {\n        return {%s};\n    }\n"
-                    "    KILN_MEMBER kiln_block%u shuffle(int lane_mask, kiln_u32 lanes) const\n"
-                    "    {\n        return {kiln_shuffle(r, lane_mask, lanes)};\n    }\n",
-                    kiln__ir_op_name(reduction.op), inst->domain, i,
-                    reduction.op == KILN__OP_REDUCE_USER ? "true" : "false", kiln__spell_state(e, &reduction), i, i, i,
-                    kiln__spell_combine(e, &reduction, "a.r", "b.r"), i);
+        if (e->ir->insts[i].op != KILN__OP_BLOCK_REDUCE) continue;
+        kiln__emit_block_head(e, i);
         if (kiln__has_slots(e, i)) emit_slots_of(e, i);
         kiln__write(e, "};\n\n");
     }
@@ -85,7 +89,7 @@ void kiln__emit_element_values(const kiln__emitter *e, const bool *which, bool k
 }
 
 static void emit_reduction(const kiln__emitter *e, uint32_t i, bool *marked) {
-    const kiln__inst reduction = reduction_of(&e->ir->insts[i]);
+    const kiln__inst reduction = kiln__reduction_of_block(&e->ir->insts[i]);
     const char *r = kiln__spell(e, "block%u.r", i);
     const int lanes = (int)e->ir->insts[i].domain / e->schedule->vector_width;
     kiln__mark_elements(e, reduction.args[0], marked);

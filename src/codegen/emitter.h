@@ -231,6 +231,10 @@ void kiln__emit_staged(const kiln__emitter *e);
 /* Of a kernel that serves any shape: what a row knows besides; kiln_enter_run. */
 void kiln__emit_any_members(const kiln__emitter *e);
 void kiln__emit_any_run(const kiln__emitter *e);
+/* struct kiln_block<instruction> of such a kernel, which works on vectors; of another such struct the function that
+ * reduces a run's blocks for what the loop needs. */
+void kiln__emit_any_blocks(kiln__emitter *e);
+void kiln__emit_needed_blocks(const kiln__emitter *e);
 
 /* ---- row.c ---- */
 
@@ -245,8 +249,11 @@ bool kiln__emit_finish_row(const kiln__emitter *e);
 
 /* ---- blocks.c ---- */
 
-/* struct kiln_block<instruction>: what a thread has of a block. */
+/* The reduction of blocks as one of rows would be. struct kiln_block<instruction>: what a thread has of a block; its
+ * beginning. */
+kiln__inst kiln__reduction_of_block(const kiln__inst *inst);
 void kiln__emit_block_states(const kiln__emitter *e);
+void kiln__emit_block_head(const kiln__emitter *e, uint32_t inst);
 /* Marks the values of elements that a value is made of, up to those of blocks. */
 void kiln__mark_elements(const kiln__emitter *e, uint32_t value, bool *marked);
 /* Before the loop over a vector's elements: the needed values of the block that they are in. */

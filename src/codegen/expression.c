@@ -280,8 +280,10 @@ static const char *spell_division(const kiln__emitter *e, uint32_t i) {
 
 const char *kiln__spell_slot(const kiln__emitter *e, uint32_t i, const char *column) {
     const kiln__inst *inst = &e->ir->insts[i];
-    if (inst->op == KILN__OP_BLOCK_REDUCE) return kiln__spell(e, "kiln_slot<kiln_block%u>(%s)", i, column);
-    return kiln__spell(e, "(%s)kiln_columns_of_block<%u>(%s)", kiln__cxx_ctype(inst->type), inst->domain, column);
+    const char *row = e->problem->any_shape ? "row, " : "";
+    if (inst->op == KILN__OP_BLOCK_REDUCE) return kiln__spell(e, "kiln_slot<kiln_block%u>(%s%s)", i, row, column);
+    return kiln__spell(e, "(%s)kiln_columns_of_block<%u>(%s%s)", kiln__cxx_ctype(inst->type), inst->domain, row,
+                       column);
 }
 
 /* Of a place in the row's order the column that stands there, or its value. */

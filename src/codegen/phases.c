@@ -226,6 +226,7 @@ static void emit_phase_of_row(const kiln__emitter *e, uint32_t phase) {
     emit_exchange(e, phase);
     emit_fields(e, phase);
     if (e->problem->any_shape || e->schedule->passes.scanned) emit_copy(e, phase, state);
+    kiln__emit_needed_blocks(e);
     emit_vectors(e, phase);
     emit_combine(e, phase, state);
     emit_shuffle(e, phase, state);
@@ -325,6 +326,7 @@ bool kiln__emit_finish(kiln__emitter *e) {
         if (kiln__column_of(e->schedule)->transpose_width &&
             e->schedule->tensors[list->at[i]].kind == KILN__ACCESS_TRANSPOSED)
             kiln__write(e, "    %s lines_%s[KILN_TRANSPOSE_WIDTH];\n", e->vector[list->at[i]], e->name[list->at[i]]);
+    kiln__emit_needed_blocks(e);
     kiln__emit_vector_head(e, "vector");
     for (int i = 0; i < list->count; i++)
         if (stores_vectors(e, list->at[i])) kiln__emit_computed(e, list->at[i]);

@@ -43,6 +43,7 @@ static void emit_field(const kiln__emitter *e, const kiln__field *field) {
         [KILN__FIELD_COLUMNS] = {"kiln_i64 columns", false, false},
         [KILN__FIELD_SHAPE] = {"kiln_shape shape", false, false},
         [KILN__FIELD_STRIDES] = {"kiln_strides strides", false, true},
+        [KILN__FIELD_BLOCK] = {"kiln_i64 block", false, true},
         [KILN__FIELD_EXTENT] = {"kiln_i64 extent", true, false},
         [KILN__FIELD_DIVISOR] = {"kiln_divisor extent", true, false},
         [KILN__FIELD_FILLED] = {"kiln_i64 filled", false, false},

@@ -18,6 +18,7 @@ bool kiln__is_block_value(const kiln__emitter *e, uint32_t inst) {
 /* The column along the axis that blocks lie along. */
 static const char *spell_along(const kiln__emitter *e, const char *column) {
     const int64_t axis = e->problem->uneven_columns;
+    if (e->problem->block_run) return kiln__spell(e, "(kiln_u32)(%s - row.base)", column);
     return axis && axis != e->problem->cols ? kiln__spell(e, "%s %% %" PRId64, column, axis) : column;
 }
 
@@ -31,6 +32,7 @@ const char *kiln__spell_block_number(const kiln__emitter *e, int64_t run, const 
 
 bool kiln__has_slots(const kiln__emitter *e, uint32_t inst) {
     const kiln__op op = e->ir->insts[inst].op;
+    if (e->problem->block_run) return op == KILN__OP_BLOCK_REDUCE;
     return kiln__slots_plan_of(e->schedule)->bytes > 0 && (op == KILN__OP_BLOCK_REDUCE || kiln__op_is_order(op));
 }
 

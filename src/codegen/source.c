@@ -239,8 +239,13 @@ static void emit_sort(const kiln__emitter *e) {
 static void emit_phases(kiln__emitter *e) {
     if (kiln__slots_plan_of(e->schedule)->bytes && e->problem->block_count) emit_slots(e);
     if (e->problem->sorted) emit_sort(e);
-    kiln__emit_block_states(e);
-    kiln__emit_block_loops(e);
+    if (e->problem->any_shape) {
+        emit_part_if(e, e->problem->block_count > 0, "blocks_any.cuh");
+        kiln__emit_any_blocks(e);
+    } else {
+        kiln__emit_block_states(e);
+        kiln__emit_block_loops(e);
+    }
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
         kiln__emit_after(e, p);

@@ -23,6 +23,7 @@ typedef enum kiln__field_kind {
     KILN__FIELD_COLUMNS,      /* i64: columns, where the kernel serves a range of them */
     KILN__FIELD_SHAPE,        /* kiln_shape: of a kernel that serves any ... */
     KILN__FIELD_STRIDES,      /* ... with kiln_strides of each operand */
+    KILN__FIELD_BLOCK,        /* ... and from a block's value to the next one's */
     KILN__FIELD_EXTENT,       /* i64: outer dimension `dim`, where rows are wide */
     KILN__FIELD_DIVISOR,      /* kiln_divisor of outer dimension `dim`: divisor, multiplier, shift, u32 each */
     KILN__FIELD_FILLED,       /* i64: of a pitch the elements that are the tensors' */

@@ -53,7 +53,10 @@ static const char *spell_policy(const kiln__emitter *e, int o) {
 static void emit_fetch(const kiln__emitter *e, int o, const char *indent, const char *how) {
     const char *name = e->name[o];
     int access = e->schedule->tensors[o].width;
-    if (e->problem->any_shape)
+    if (e->problem->operands[o].run && e->problem->any_shape)
+        kiln__write(e, "%skiln_fetch_shared<%" PRId64 ">(%s, row, row.%s, row.args.block_%s, col);\n", indent,
+                    e->problem->operands[o].run, name, name, name);
+    else if (e->problem->any_shape)
         kiln__write(
             e, "%skiln_fetch_any<%d>(%s, row, row.%s, kiln_column_stride(row.args.shape, row.args.strides_%s), col);\n",
             indent, access, name, name, name);

@@ -22,6 +22,11 @@ typedef struct kiln__domains {
     int64_t repeats[KILN_MAX_TENSORS]; /* of each input: how many columns a value is for; 0: one */
 } kiln__domains;
 
+/* Whether blocks are reduced, and nothing of more columns than they have: then they are the rows. */
+static inline bool kiln__domains_are_blocks(const kiln__domains *domains) {
+    return domains->reduced_block && !domains->has_rows;
+}
+
 /* The largest blocks that lie within blocks of both sizes, of an axis of so many columns: of single columns where
  * neither size divides the other. A block of all columns has all others in it. */
 int64_t kiln__common_block(int64_t a, int64_t b, int64_t columns);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/checked.h"
+
 /* What is weighed where a number of columns is asked for. */
 #define TYPICAL_COLUMNS 4096
 
@@ -13,12 +15,6 @@ static bool combines_counts(const kiln__ir *ir) {
     return false;
 }
 
-static bool has_runs(const kiln__problem *p) {
-    for (int o = 0; o < p->input_count + p->output_count; o++)
-        if (p->operands[o].run) return true;
-    return false;
-}
-
 kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
     const struct {
         bool has;
@@ -26,7 +22,8 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
     } missing[] = {
         {p->lengths && p->offsets < 0 && p->cols == 1, "lengths of rows of one column"},
         {p->across, "values of all rows"},
-        {p->block_count || p->uneven_columns || has_runs(p), "values of blocks within rows"},
+        {kiln__has_blocks(p) && (p->ordered || kiln__ir_scans(ir)),
+         "values of blocks within rows, whose columns are combined in their order"},
         {kiln__ir_sorts(ir), "rows that are sorted"},
         {p->first, "outputs of a row's first columns"},
         {p->packed, "tensors of two elements to a byte"},
@@ -37,6 +34,27 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
             return kiln__fail(KILN_E_UNSUPPORTED, "no kernel serves any shape of '%s', which has %s", ir->text,
                               missing[i].what);
     return KILN_OK;
+}
+
+static void add_blocks(int64_t block, int64_t *run) {
+    if (block) *run = *run ? kiln__common_multiple(*run, block) : block;
+}
+
+/* The fewest columns that are whole blocks of all sizes. */
+static int64_t find_run(const kiln__ir *ir, const kiln__problem *problem) {
+    int64_t run = 0;
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) add_blocks(problem->operands[o].run, &run);
+    for (uint32_t i = 0; i < ir->count; i++) add_blocks(ir->insts[i].domain, &run);
+    return run;
+}
+
+/* So many neighbouring columns share a value of the operand. Of an axis of one column it is the blocks'. */
+static int64_t run_of(const kiln__ir *ir, const kiln__problem *exact, int o) {
+    if (o < exact->input_count) return ir->input_runs[o];
+    const kiln__operand *known = &exact->operands[o];
+    const int64_t run = kiln__stored_run(ir, &ir->insts[ir->outputs[o - exact->input_count]]);
+    const bool shared = run && run != KILN__RUN_OF_ROW && ir->uneven.columns;
+    return shared && (known->run || exact->uneven_columns == 1) ? run : 0;
 }
 
 /* Whether the output has a value for each column; flat: of elementwise programs they all have. */
@@ -80,11 +98,15 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
         *operand = (kiln__operand){.type = known->type, .output = known->output, .follows_rows = true, .alignment = 1};
         operand->per_element = operand->output ? output_has_columns(ir, exact, o - out->input_count)
                                                : o >= tensors || all_columns || known->per_element;
-        operand->own_columns = operand->per_element;
+        operand->run = o < tensors ? run_of(ir, exact, o) : 0;
+        operand->per_element |= operand->run != 0;
+        operand->own_columns = operand->per_element && !operand->run;
         operand->taken = known->taken;
         operand->packed_rows = known->packed_rows;
         if (known->table.rows) operand->table = (kiln__indexed_rows){1, 1}; /* whichever: a launch tells */
         out->columns_out |= operand->output && operand->per_element;
     }
+    kiln__find_blocks(ir, out);
+    out->block_run = find_run(ir, out);
     return kiln__any_shape_check(ir, exact);
 }

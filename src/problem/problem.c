@@ -187,7 +187,7 @@ static void find_across(const kiln__ir *ir, kiln__problem *problem) {
     }
 }
 
-static void find_blocks(const kiln__ir *ir, kiln__problem *problem) {
+void kiln__find_blocks(const kiln__ir *ir, kiln__problem *problem) {
     for (uint32_t i = 0; i < ir->count; i++) {
         const int64_t block = ir->insts[i].domain;
         int at = 0;
@@ -445,7 +445,7 @@ static kiln_status build(const kiln__ir *ir, const kiln__shaped *shaped, bool ex
     out->open_rows = space->open_rows;
     t.count = out->input_count + out->output_count;
     out->uneven_columns = ir->uneven.columns;
-    find_blocks(ir, out);
+    kiln__find_blocks(ir, out);
     out->sorted = kiln__ir_sorts(ir);
     for (uint32_t o = 0; o < ir->output_count; o++) out->first |= kiln__has_first(&ir->insts[ir->outputs[o]]);
     find_across(ir, out);
@@ -472,6 +472,12 @@ static kiln_status build(const kiln__ir *ir, const kiln__shaped *shaped, bool ex
             fill_packed_rows(out, &out->operands[o]);
     }
     return status;
+}
+
+bool kiln__has_blocks(const kiln__problem *problem) {
+    bool any = problem->block_count || problem->uneven_columns;
+    for (int o = 0; o < problem->input_count + problem->output_count; o++) any |= problem->operands[o].run != 0;
+    return any;
 }
 
 kiln_status kiln__problem_build(const kiln__ir *ir, const kiln__shaped *shaped, kiln__problem *out) {

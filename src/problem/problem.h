@@ -70,6 +70,8 @@ typedef struct kiln__problem {
     bool ordered;           /* a user's combine runs over rows: columns are combined in their order */
     int64_t uneven_columns; /* blocks are along the last so many columns of the row's, and along all before them alike:
                                the last of them may be short; 0: blocks are cut as the columns are */
+    int64_t block_run; /* any_shape: the fewest columns along that axis that are whole blocks of all sizes; 0: there
+                          are no blocks */
     int input_count, output_count;
     int position_count;
     int position_axes[KILN__MAX_POSITIONS];                         /* an axis, or KILN__LINEAR_INDEX */
@@ -80,6 +82,12 @@ typedef struct kiln__problem {
 
 /* Whether columns wait in shared memory for others of their row, but for reductions of all of it. */
 static inline bool kiln__waits(const kiln__problem *problem) { return problem->block_count || problem->sorted; }
+
+/* What is reduced of rows: in blocks of which sizes, and whether in the order of columns. */
+void kiln__find_blocks(const kiln__ir *ir, kiln__problem *problem);
+
+/* Whether some value is one of several neighbouring columns. */
+bool kiln__has_blocks(const kiln__problem *problem);
 
 /* Whether each row has elements of its own in it. */
 static inline bool kiln__has_own_elements(const kiln__operand *operand) {

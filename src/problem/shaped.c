@@ -125,8 +125,8 @@ kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *p
                           domains->blocks[0]);
     if (out->open_rows && *block_axis == 0)
         return kiln__fail(KILN_E_SIZE, "axis 0 has blocks of %" PRId64 ": it cannot be left open", domains->blocks[0]);
-    const bool rows = domains->has_rows || !domains->reduced_block;
-    for (int i = 0; i < out->rank && !rows; i++) out->reduced[i] = i == *block_axis;
+    const bool blocks = kiln__domains_are_blocks(domains);
+    for (int i = 0; i < out->rank && blocks; i++) out->reduced[i] = i == *block_axis;
     return KILN_OK;
 }
 
@@ -156,7 +156,7 @@ static void keep(const kiln__domains *domains, const kiln__tensors *tensors, kil
     s->parts[0] = columns;
     if (reduced == columns && !domains->has_rows) s->row_block = columns;
     s->uneven = (kiln__uneven){.axis = s->block_axis, .columns = columns};
-    if (!domains->has_rows) s->uneven.alone = clipped(domains->blocks[domains->block_count - 1], columns);
+    if (kiln__domains_are_blocks(domains)) s->uneven.alone = clipped(domains->blocks[domains->block_count - 1], columns);
     for (int i = 0; i < tensors->input_count + tensors->output_count; i++) {
         const int at = place_of(s->block_axis, s->rank, &tensors->at[i]);
         s->own[i] = tensors->at[i];
@@ -326,8 +326,9 @@ kiln_status kiln__shaped_view(const kiln__domains *domains, const kiln__tensors 
     return status ? status : kiln__ragged_view(domains, &tables_viewed, own, ragged, out);
 }
 
-kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
-                              kiln__shaped *out) {
+/* whole: no axis is cut into blocks. */
+static kiln_status make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors, bool whole,
+                        kiln__shaped *out) {
     *out = (kiln__shaped){.block_axis = -1};
     kiln_status status = kiln__shaped_view(domains, tensors, out->viewed, out->tables, &out->ragged, &out->tensors);
     const kiln__tensors viewed = out->tensors;
@@ -336,13 +337,24 @@ kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *ax
     if (status || out->block_axis < 0) return status;
     align_rows(&viewed, out);
     const int64_t columns = out->space.sizes[out->block_axis];
-    if (!are_uneven(domains, columns)) return split(domains, &viewed, out);
+    if (!whole && !are_uneven(domains, columns)) return split(domains, &viewed, out);
     if (domains->lengths)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "blocks of rows with lengths divide their columns, found blocks of %" PRId64 " in %" PRId64,
                           domains->blocks[0], columns);
     keep(domains, &viewed, out);
+    if (whole) out->row_block = 0;
     return KILN_OK;
+}
+
+kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
+                              kiln__shaped *out) {
+    return make(domains, axes, tensors, false, out);
+}
+
+kiln_status kiln__shaped_make_whole(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
+                                    kiln__shaped *out) {
+    return make(domains, axes, tensors, true, out);
 }
 
 kiln__across_kinds kiln__shaped_across(const kiln__graph *graph, const kiln__domains *domains,

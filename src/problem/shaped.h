@@ -35,6 +35,10 @@ typedef struct kiln__shaped {
 kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
                               kiln__shaped *out);
 
+/* The same where blocks of any sizes are uneven, as those of a problem of any shape are. */
+kiln_status kiln__shaped_make_whole(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
+                                    kiln__shaped *out);
+
 /* The caller's tensors without the axes of tables, and with that of rows where these lie one behind the other. */
 kiln_status kiln__shaped_view(const kiln__domains *domains, const kiln__tensors *tensors,
                               kiln_tensor own[KILN_MAX_TENSORS], kiln__indexed_rows tables[KILN_MAX_TENSORS],

@@ -11,12 +11,18 @@ static kiln_status type_for_all(const kiln_program *program, const kiln_tensor *
                                 const kiln__shaped *shaped, const kiln__problem *exact, kiln__ir **ir,
                                 bool *all_columns) {
     kiln__ir *wide = NULL;
-    const kiln_status status = kiln__program_type_columns(program, tensors, scalars, shaped, &wide);
+    kiln_status status = kiln__program_type_any(program, tensors, scalars, shaped, true, &wide);
     if (status == KILN_E_MEMORY) return status;
     if (status) kiln__clear_error(); /* where rows(t, i) or kth(x, k), say, take one value of a row */
     *all_columns = !status && wide->taken == exact->taken && kiln__any_shape_has_columns(wide, exact);
-    kiln__ir_destroy(*all_columns ? *ir : wide);
-    if (*all_columns) *ir = wide;
+    if (!*all_columns) {
+        kiln__ir_destroy(wide);
+        wide = NULL;
+        status = kiln__program_type_any(program, tensors, scalars, shaped, false, &wide);
+    }
+    if (status) return status;
+    kiln__ir_destroy(*ir);
+    *ir = wide;
     return KILN_OK;
 }
 
@@ -24,7 +30,7 @@ static kiln_status plan(const kiln_program *program, const kiln_tensor *tensors,
                         kiln__problem *problem, kiln__prepared *out) {
     kiln__shaped shaped;
     bool all_columns = false;
-    kiln_status status = kiln__program_bind(program, tensors, scalars, &shaped, &out->ir);
+    kiln_status status = kiln__program_bind_any(program, tensors, scalars, &shaped, &out->ir);
     if (!status) status = kiln__problem_build(out->ir, &shaped, &out->problem);
     if (!status) status = kiln__any_shape_check(out->ir, &out->problem);
     if (!status) status = type_for_all(program, tensors, scalars, &shaped, &out->problem, &out->ir, &all_columns);

@@ -206,13 +206,17 @@ void kiln__program_release(const kiln_program *program);
 kiln_status kiln__program_check_counts(const kiln_program *program, const void *tensors, size_t tensor_count,
                                        const kiln_scalar *scalars, size_t scalar_count);
 kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tensor *tensors);
-/* Space, tensors as they lie in it, and typed program for a binding; the caller destroys *ir. */
+/* Space, tensors as they lie in it, and typed program for a binding; the caller destroys *ir. The same for a kernel
+ * that serves any shape, for which no axis is cut into blocks. */
 kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                                kiln__shaped *shaped, kiln__ir **ir);
+kiln_status kiln__program_bind_any(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                   kiln__shaped *shaped, kiln__ir **ir);
 
-/* The typed program of a binding that has been shaped, as if each input had a value for each column. */
-kiln_status kiln__program_type_columns(const kiln_program *program, const kiln_tensor *tensors,
-                                       const kiln_scalar *scalars, const kiln__shaped *shaped, kiln__ir **ir);
+/* The typed program of a binding that has been shaped for any shape: blocks have the columns that the text says,
+ * however few there are. all_columns: as if each input had a value for each column. */
+kiln_status kiln__program_type_any(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                   const kiln__shaped *shaped, bool all_columns, kiln__ir **ir);
 
 /* ---- from tensors to an image ---- */
 

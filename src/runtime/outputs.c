@@ -35,7 +35,7 @@ static int64_t block_of(const kiln__domains *domains, const kiln__dependence *de
     int64_t block = 0;
     for (int i = 0; i < KILN__MAX_BLOCKS && depends->blocks[i]; i++)
         block = block ? kiln__common_block(block, depends->blocks[i], columns) : depends->blocks[i];
-    if (block || domains->has_rows || domains->block_count == 0) return block;
+    if (block || !kiln__domains_are_blocks(domains)) return block;
     return domains->blocks[domains->block_count - 1];
 }
 

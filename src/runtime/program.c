@@ -169,45 +169,72 @@ kiln__tensors kiln__program_tensors(const kiln_program *program, const kiln_tens
                            (int)program->signature.output_count};
 }
 
-static kiln_status type(const kiln_program *program, const kiln__domains *domains, const kiln_tensor *tensors,
-                        const kiln_scalar *scalars, const kiln__shaped *shaped, bool all_columns, kiln__ir **ir) {
+/* Columns of an axis that may have any number of them: more than blocks have, of which none divides it (a prime). */
+#define ANY_COLUMNS ((INT64_C(1) << 61) - 1)
+
+static void bind(const kiln_program *program, const kiln__domains *domains, const kiln_tensor *tensors,
+                 const kiln_scalar *scalars, const kiln__shaped *shaped, kiln__binding *out) {
     const kiln__signature *s = &program->signature;
-    kiln__binding binding = {.rank = shaped->rank,
-                             .block_axis = shaped->block_axis,
-                             .part_count = shaped->part_count,
-                             .row_block = shaped->row_block,
-                             .packed = shaped->ragged.packed,
-                             .uneven = shaped->uneven,
-                             .across = kiln__shaped_across(program->graph, domains, shaped->across)};
-    memcpy(binding.parts, shaped->parts, sizeof binding.parts);
-    memcpy(binding.input_repeats, shaped->repeats, sizeof binding.input_repeats);
+    *out = (kiln__binding){.rank = shaped->rank,
+                           .block_axis = shaped->block_axis,
+                           .part_count = shaped->part_count,
+                           .row_block = shaped->row_block,
+                           .packed = shaped->ragged.packed,
+                           .uneven = shaped->uneven,
+                           .across = kiln__shaped_across(program->graph, domains, shaped->across)};
+    memcpy(out->parts, shaped->parts, sizeof out->parts);
+    memcpy(out->input_repeats, shaped->repeats, sizeof out->input_repeats);
     for (uint32_t i = 0; i < s->input_count; i++) {
-        binding.input_types[i] = tensors[i].type;
-        binding.input_per_element[i] = all_columns ||
-                                       kiln__space_varies(&shaped->space, &shaped->tensors.at[i], true) ||
-                                       shaped->ragged.packed >> i & 1;
-        binding.input_row_invariant[i] = !kiln__space_varies(&shaped->space, &shaped->tensors.at[i], false);
+        out->input_types[i] = tensors[i].type;
+        out->input_per_element[i] =
+            kiln__space_varies(&shaped->space, &shaped->tensors.at[i], true) || shaped->ragged.packed >> i & 1;
+        out->input_row_invariant[i] = !kiln__space_varies(&shaped->space, &shaped->tensors.at[i], false);
     }
-    for (uint32_t i = 0; i < s->output_count; i++) binding.output_types[i] = tensors[s->input_count + i].type;
-    for (uint32_t i = 0; i < s->scalar_count; i++) binding.scalar_types[i] = scalars[i].type;
-    memcpy(binding.reduced, shaped->space.reduced, sizeof binding.reduced);
-    return kiln__ir_build(program->graph, s, &binding, ir);
+    for (uint32_t i = 0; i < s->output_count; i++) out->output_types[i] = tensors[s->input_count + i].type;
+    for (uint32_t i = 0; i < s->scalar_count; i++) out->scalar_types[i] = scalars[i].type;
+    memcpy(out->reduced, shaped->space.reduced, sizeof out->reduced);
+}
+
+static kiln_status shape_and_type(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                  bool any_shape, kiln__shaped *shaped, kiln__ir **ir) {
+    const kiln__tensors all = kiln__program_tensors(program, tensors);
+    kiln__domains domains;
+    kiln__binding binding;
+    kiln_status status = kiln__domains_find(program->graph, &program->signature, &domains);
+    if (status) return status;
+    if (any_shape && !domains.lengths) /* rows with lengths are cut into blocks, or refused */
+        status = kiln__shaped_make_whole(&domains, &program->axes, &all, shaped);
+    else
+        status = kiln__shaped_make(&domains, &program->axes, &all, shaped);
+    if (status) return status;
+    bind(program, &domains, tensors, scalars, shaped, &binding);
+    return kiln__ir_build(program->graph, &program->signature, &binding, ir);
 }
 
 kiln_status kiln__program_bind(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
                                kiln__shaped *shaped, kiln__ir **ir) {
-    kiln__tensors all = kiln__program_tensors(program, tensors);
-    kiln__domains domains;
-    kiln_status status = kiln__domains_find(program->graph, &program->signature, &domains);
-    if (!status) status = kiln__shaped_make(&domains, &program->axes, &all, shaped);
-    return status ? status : type(program, &domains, tensors, scalars, shaped, false, ir);
+    return shape_and_type(program, tensors, scalars, false, shaped, ir);
 }
 
-kiln_status kiln__program_type_columns(const kiln_program *program, const kiln_tensor *tensors,
-                                       const kiln_scalar *scalars, const kiln__shaped *shaped, kiln__ir **ir) {
+kiln_status kiln__program_bind_any(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                   kiln__shaped *shaped, kiln__ir **ir) {
+    return shape_and_type(program, tensors, scalars, true, shaped, ir);
+}
+
+kiln_status kiln__program_type_any(const kiln_program *program, const kiln_tensor *tensors, const kiln_scalar *scalars,
+                                   const kiln__shaped *shaped, bool all_columns, kiln__ir **ir) {
     kiln__domains domains;
+    kiln__binding binding;
     kiln_status status = kiln__domains_find(program->graph, &program->signature, &domains);
-    return status ? status : type(program, &domains, tensors, scalars, shaped, true, ir);
+    if (status) return status;
+    bind(program, &domains, tensors, scalars, shaped, &binding);
+    for (int i = 0; i < KILN_MAX_TENSORS; i++) binding.input_per_element[i] |= all_columns;
+    if (shaped->part_count == 1) {
+        binding.parts[0] = binding.uneven.columns = ANY_COLUMNS;
+        if (kiln__domains_are_blocks(&domains)) binding.uneven.alone = domains.blocks[domains.block_count - 1];
+        memcpy(binding.input_repeats, domains.repeats, sizeof binding.input_repeats);
+    }
+    return kiln__ir_build(program->graph, &program->signature, &binding, ir);
 }
 
 /* Outputs have their shapes, tensors are there and share memory only as on the GPU. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/any_shape.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -17,6 +18,8 @@ enum {
     COLUMNS_OF_LANES = 20, /* more for a lane, vectors or single ones, and a block works on the row */
     LEAST_SHARED = 32,     /* columns: of rows that lie side by side, one thread has a whole row of up to so many */
     MOST_CHUNKS = 1 << 20, /* of a row; threads go on to what is behind */
+    LEAST_LANES = 4,       /* of a run of blocks, so that what they load together is a line of memory or more */
+    MOST_SLOT_BYTES = 16384
 };
 
 /* The narrowest of the inputs, or of the outputs, that have columns; -1: none has. */
@@ -24,7 +27,7 @@ static int narrowest(const kiln__problem *problem, bool output) {
     int found = -1;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        if (operand->output != output || !operand->per_element) continue;
+        if (operand->output != output || !operand->own_columns) continue;
         if (found < 0 || kiln_type_size(operand->type) < kiln_type_size(problem->operands[found].type)) found = o;
     }
     return found;
@@ -34,9 +37,15 @@ static int vector_of(const kiln__problem *problem) {
     int width = 2;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const int elements = kiln__elements_of_access(problem->operands[o].type);
-        if (problem->operands[o].per_element && elements > width) width = elements;
+        if (problem->operands[o].own_columns && elements > width) width = elements;
     }
     return (int)kiln__least(width, MOST_VECTOR);
+}
+
+static int log2_from(int64_t n, int most) {
+    int shift = 0;
+    while (((int64_t)1 << shift) < n && (1 << shift) < most) shift++;
+    return shift;
 }
 
 static void set_accesses(const kiln__problem *problem, kiln__schedule *s) {
@@ -44,16 +53,37 @@ static void set_accesses(const kiln__problem *problem, kiln__schedule *s) {
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const int size = (int)kiln_type_size(problem->operands[o].type);
         s->tensors[o].width = (int)kiln__least(KILN__ACCESS_BYTES / size, s->vector_width);
-        if (problem->operands[o].per_element) s->any.columns |= 1u << o;
-        s->tensors[o].staged = o < problem->input_count && problem->operands[o].per_element;
+        if (problem->operands[o].own_columns) s->any.columns |= 1u << o;
+        s->tensors[o].staged = o < problem->input_count && problem->operands[o].own_columns;
         if (s->tensors[o].staged) bytes += size * s->vector_width;
     }
     s->batch = 1;
     while (s->batch < MOST_BATCH && 2 * s->batch * bytes <= BYTES) s->batch *= 2;
 }
 
+/* Runs are so long that a few lanes have all vectors under way that they may, and have no more lanes for that. */
+static void choose_run(const kiln__problem *problem, kiln__schedule *s) {
+    const int64_t at_once = (int64_t)s->vector_width * s->batch, least = LEAST_LANES * at_once;
+    if (problem->block_run == 0) return;
+    s->any.block_run = kiln__times(problem->block_run, kiln__greatest(least / problem->block_run, 1));
+    s->any.block_lanes = 1 << log2_from(kiln__divide_up(s->any.block_run, at_once), LANES);
+}
+
+/* What blocks come to waits in shared memory. */
+static kiln_status check_slots(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *s) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_BLOCK_REDUCE)
+            bytes += s->any.block_run / ir->insts[i].domain * kiln__ctype_bytes(ir->insts[i].type);
+    if (!problem->block_count || kiln__times(bytes, THREADS / s->any.block_lanes) <= MOST_SLOT_BYTES) return KILN_OK;
+    return kiln__fail(KILN_E_UNSUPPORTED,
+                      "no kernel serves any shape of '%s', whose blocks of %" PRId64 " columns lie in runs of %" PRId64,
+                      ir->text, problem->blocks[0], s->any.block_run);
+}
+
 kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     const int output = narrowest(problem, true);
+    kiln_status status;
     *s = kiln__schedule_blank(ir, problem);
     s->strategy = KILN__ANY_SHAPE;
     s->reason = "it serves any shape";
@@ -67,13 +97,15 @@ kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *pr
     s->code.wide_columns = true;
     s->any.reference = output >= 0 ? output : narrowest(problem, false);
     const int64_t exchanged = kiln__schedule_turns(s) * THREADS * kiln__schedule_exchanged(s, ir);
-    s->any.lanes_can_be_rows = !s->passes.ordered && exchanged <= KILN__COLUMN_STATIC_BYTES;
+    s->any.lanes_can_be_rows = !s->passes.ordered && !problem->block_run && exchanged <= KILN__COLUMN_STATIC_BYTES;
     s->any.shares_rows = ir->phase_count == 0;
     for (int o = 0; o < problem->output_count; o++)
         s->any.shares_rows = s->any.shares_rows && problem->operands[problem->input_count + o].per_element;
     set_accesses(problem, s);
+    choose_run(problem, s);
     s->steps = s->batch;
-    kiln_status status = kiln__inlining_choose(ir, problem, s);
+    status = kiln__inlining_choose(ir, problem, s);
+    if (!status) status = check_slots(ir, problem, s);
     kiln__schedule_describe(s);
     return status;
 }
@@ -90,12 +122,6 @@ int64_t kiln__shape_stride(const kiln__shape *shape, const kiln__problem *exact,
     const kiln__operand *operand = &exact->operands[o];
     if (dim >= shape->dims) return 0;
     return dim < exact->outer_rank ? operand->outer_strides[dim] : operand->inner_strides[dim - exact->outer_rank];
-}
-
-static int log2_from(int64_t n, int most) {
-    int shift = 0;
-    while (((int64_t)1 << shift) < n && (1 << shift) < most) shift++;
-    return shift;
 }
 
 /* Whether vectors of a run are single accesses of all tensors, as far as strides tell. */
@@ -124,10 +150,19 @@ static kiln__shape extents_of(const kiln__problem *exact) {
     return shape;
 }
 
+/* Runs are whole blocks, but for the last along the axis. */
+static void find_runs(const kiln__schedule *s, const kiln__problem *exact, kiln__shape *shape) {
+    shape->axis = exact->uneven_columns;
+    shape->run = kiln__least(s->any.block_run, shape->axis);
+    shape->axis_runs = shape->run ? kiln__divide_up(shape->axis, shape->run) : 0;
+    shape->runs = shape->axis ? shape->cols / shape->axis * shape->axis_runs : 0;
+}
+
 kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) {
     kiln__shape shape = extents_of(exact);
     /* A single row is computed as it would be among others. */
     const bool rows_are_closer = exact->layout == KILN__LAYOUT_OUTER, few = shape.cols <= LEAST_SHARED;
+    if (s->any.block_lanes) find_runs(s, exact, &shape);
     shape.rows_in_lanes = s->any.lanes_can_be_rows && rows_are_closer && !few;
     shape.vectors = !rows_are_closer && has_vectors(s, &shape, exact);
     const int64_t width = shape.vectors ? s->vector_width : 1, elements = kiln__divide_up(shape.run, width);
@@ -137,8 +172,10 @@ kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) 
     shape.row_shift = rows_are_closer && few ? 0 : block ? log2_from(all, THREADS) : log2_from(at_once, LANES);
     const int threads = shape.rows_in_lanes ? THREADS / LANES : 1 << shape.row_shift;
     shape.run_shift = s->passes.ordered ? 0 : log2_from(elements, threads);
-    if (s->any.shares_rows && block && shape.runs == 1)
-        shape.chunks = (int32_t)kiln__least(kiln__divide_up(elements, THREADS * s->batch), MOST_CHUNKS);
+    if (s->any.block_lanes) shape.run_shift = log2_from(s->any.block_lanes, LANES);
+    if (shape.row_shift < shape.run_shift) shape.row_shift = shape.run_shift;
+    if (s->any.shares_rows && block && (shape.runs == 1 || s->any.block_lanes))
+        shape.chunks = (int32_t)kiln__least(kiln__divide_up(all, THREADS * s->batch), MOST_CHUNKS);
     return shape;
 }
 

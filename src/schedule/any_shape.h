@@ -10,7 +10,7 @@ kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *pr
 
 /* kiln_shape of kernel_sources/any_shape.cuh. */
 typedef struct kiln__shape {
-    int64_t rows, cols, run, runs;
+    int64_t rows, cols, run, runs, axis, axis_runs;
     int64_t extents[KILN_MAX_RANK];
     int32_t row_dims, dims, row_shift, run_shift, rows_in_lanes, chunks, vectors;
 } kiln__shape;

@@ -238,6 +238,8 @@ typedef struct kiln__any_schedule {
     int reference;          /* of these the one that vectors are aligned for; -1: there is none */
     bool lanes_can_be_rows; /* there is room for what each thread exchanges */
     bool shares_rows;       /* several blocks may work on a row: nothing is reduced, and no row has one value */
+    int block_lanes;        /* of a warp that have a run of whole blocks; 0: there are no blocks ... */
+    int64_t block_run;      /* ... and its columns, along their axis */
 } kiln__any_schedule;
 
 /* How a row's columns are combined is chosen from the columns, the types, the memory layout and the device, never from

@@ -170,20 +170,10 @@ static int64_t bytes_of_values(const kiln__ir *ir, int64_t values) {
 
 /* ---- chunks ---- */
 
-static int64_t divisor_of(int64_t a, int64_t b) {
-    while (b) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* The fewest columns that are whole steps of the threads, and whole blocks. */
 static int64_t unit_of(const kiln__problem *problem, int threads, int width) {
     int64_t unit = (int64_t)threads * width;
-    for (int i = 0; i < problem->block_count; i++)
-        unit = kiln__times(unit / divisor_of(unit, problem->blocks[i]), problem->blocks[i]);
+    for (int i = 0; i < problem->block_count; i++) unit = kiln__common_multiple(unit, problem->blocks[i]);
     return unit;
 }
 

@@ -71,16 +71,34 @@ static void the_shape_tells_where_rows_lie(void **state) {
         const char *text, *axes, *tensors;
         kiln__shape expected; /* but for its extents */
     } cases[] = {
-        {"y = softmax(x)", NULL, "f16[7,4096] f16[7,4096]", {7, 4096, 4096, 1, {0}, 1, 2, 5, 5, 0, 1, 1}},
-        {"y = softmax(x)", NULL, "f16[7,5128] f16[7,5128]", {7, 5128, 5128, 1, {0}, 1, 2, 8, 8, 0, 1, 1}},
-        {"y = softmax(x)", NULL, "f16[7,64] f16[7,64]", {7, 64, 64, 1, {0}, 1, 2, 1, 1, 0, 1, 1}},
-        {"y = softmax(x)", "0", "f32[64,7] f32[64,7]", {7, 64, 64, 1, {0}, 1, 2, 4, 3, 1, 1, 0}},
-        {"y = softmax(x)", "0", "f32[9,7] f32[9,7]", {7, 9, 9, 1, {0}, 1, 2, 0, 0, 0, 1, 0}},
-        {"y = softmax(x)", "0,2", "f32[9,7,16] f32[9,7,16]", {7, 144, 16, 9, {0}, 1, 3, 4, 2, 0, 1, 1}},
-        {"y = x + 1", NULL, "f32[100,1000] f32[100,1000]", {1, 100000, 100000, 1, {0}, 0, 1, 8, 8, 0, 25, 1}},
-        {"y = x + 1", NULL, "f32[100,1000]{2000,1} f32[100,1000]", {100, 1000, 1000, 1, {0}, 1, 2, 5, 5, 0, 1, 1}},
-        {"y = x + 1", NULL, "f32[100,2000]{4000,1} f32[100,2000]", {100, 2000, 2000, 1, {0}, 1, 2, 5, 5, 0, 1, 1}},
-        {"y = x + 1", NULL, "f32[] f32[]", {1, 1, 1, 1, {0}, 0, 0, 0, 0, 0, 1, 0}},
+        {"y = softmax(x)", NULL, "f16[7,4096] f16[7,4096]", {7, 4096, 4096, 1, 0, 0, {0}, 1, 2, 5, 5, 0, 1, 1}},
+        {"y = softmax(x)", NULL, "f16[7,5128] f16[7,5128]", {7, 5128, 5128, 1, 0, 0, {0}, 1, 2, 8, 8, 0, 1, 1}},
+        {"y = softmax(x)", NULL, "f16[7,64] f16[7,64]", {7, 64, 64, 1, 0, 0, {0}, 1, 2, 1, 1, 0, 1, 1}},
+        {"y = softmax(x)", "0", "f32[64,7] f32[64,7]", {7, 64, 64, 1, 0, 0, {0}, 1, 2, 4, 3, 1, 1, 0}},
+        {"y = softmax(x)", "0", "f32[9,7] f32[9,7]", {7, 9, 9, 1, 0, 0, {0}, 1, 2, 0, 0, 0, 1, 0}},
+        {"y = softmax(x)", "0,2", "f32[9,7,16] f32[9,7,16]", {7, 144, 16, 9, 0, 0, {0}, 1, 3, 4, 2, 0, 1, 1}},
+        {"y = x + 1", NULL, "f32[100,1000] f32[100,1000]", {1, 100000, 100000, 1, 0, 0, {0}, 0, 1, 8, 8, 0, 25, 1}},
+        {"y = x + 1",
+         NULL,
+         "f32[100,1000]{2000,1} f32[100,1000]",
+         {100, 1000, 1000, 1, 0, 0, {0}, 1, 2, 5, 5, 0, 1, 1}},
+        {"y = x + 1",
+         NULL,
+         "f32[100,2000]{4000,1} f32[100,2000]",
+         {100, 2000, 2000, 1, 0, 0, {0}, 1, 2, 5, 5, 0, 1, 1}},
+        {"y = x / absmax(x, block = 32)",
+         NULL,
+         "f16[7,4096] f16[7,4096]",
+         {7, 4096, 128, 32, 4096, 32, {0}, 1, 2, 5, 2, 0, 1, 1}},
+        {"y = x / absmax(x, block = 32) + sum(x)",
+         "1,2",
+         "f16[7,3,100] f16[7,3,100]",
+         {7, 300, 100, 3, 100, 1, {0}, 1, 2, 4, 2, 0, 1, 1}},
+        {"y = x / absmax(x, block = 32) + sum(x)",
+         NULL,
+         "f16[7,9] f16[7,9]",
+         {7, 9, 9, 1, 9, 1, {0}, 1, 2, 2, 2, 0, 1, 1}},
+        {"y = x + 1", NULL, "f32[] f32[]", {1, 1, 1, 1, 0, 0, {0}, 0, 0, 0, 0, 0, 1, 0}},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         kiln__prepared prepared;
@@ -88,13 +106,13 @@ static void the_shape_tells_where_rows_lie(void **state) {
         kiln__shape found = prepared.shape;
         memset(found.extents, 0, sizeof found.extents);
         if (memcmp(&found, &cases[i].expected, offsetof(kiln__shape, vectors) + sizeof found.vectors))
-            fail_msg(
-                "%s of %s: %lld rows of %lld columns, %lld runs of %lld, %d of %d dimensions, shifts %d and %d, %s, "
-                "%d chunks, %s",
-                cases[i].text, cases[i].tensors, (long long)found.rows, (long long)found.cols, (long long)found.runs,
-                (long long)found.run, found.row_dims, found.dims, found.row_shift, found.run_shift,
-                found.rows_in_lanes ? "rows in lanes" : "ranks in lanes", found.chunks,
-                found.vectors ? "vectors" : "elements");
+            fail_msg("%s of %s: %lld rows of %lld columns, %lld runs of %lld, %lld along %lld, %d of %d dimensions, "
+                     "shifts %d and %d, %s, %d chunks, %s",
+                     cases[i].text, cases[i].tensors, (long long)found.rows, (long long)found.cols,
+                     (long long)found.runs, (long long)found.run, (long long)found.axis_runs, (long long)found.axis,
+                     found.row_dims, found.dims, found.row_shift, found.run_shift,
+                     found.rows_in_lanes ? "rows in lanes" : "ranks in lanes", found.chunks,
+                     found.vectors ? "vectors" : "elements");
         kiln__prepared_free(&prepared);
     }
 }
@@ -116,12 +134,57 @@ static void outputs_of_rows_inputs_have_a_kernel_of_their_own(void **state) {
     bound_destroy(&b);
 }
 
+/* However many columns there are, whether blocks divide them or have them all. */
+static void blocks_of_any_rows_have_one_kernel(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *outputs, *tensors[5];
+    } cases[] = {
+        {"s = absmax(x, block = 32); y = x / s",
+         "s,y",
+         {"f16[4,128] f16[4,4] f16[4,128]", "f16[4,100] f16[4,4] f16[4,100]", "f16[5,31] f16[5,1] f16[5,31]",
+          "f16[1,32] f16[1,1] f16[1,32]", "f16[4,1] f16[4,1] f16[4,1]"}},
+        {"s = absmax(x, block = 32); y = x / s + sum(x)",
+         "s,y",
+         {"f16[4,128] f16[4,4] f16[4,128]", "f16[4,100] f16[4,4] f16[4,100]", "f16[5,31] f16[5,1] f16[5,31]",
+          "f16[1,32] f16[1,1] f16[1,32]", "f16[4,1] f16[4,1] f16[4,1]"}},
+        {"y = x * repeat(s, 16) + argmax(x, block = 48)",
+         "y",
+         {"f16[4,128] f32[4,8] f16[4,128]", "f16[4,100] f32[4,7] f16[4,100]", "f16[5,15] f32[5,1] f16[5,15]",
+          "f16[1,48] f32[1,1] f16[1,48]", "f16[4,48] f32[4,3] f16[4,48]"}},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        kiln__prepared first;
+        for (int t = 0; t < 5; t++) {
+            bound b;
+            kiln__prepared prepared;
+            if (bound_create_outputs(&b, cases[i].text, cases[i].outputs, NULL, NULL, cases[i].tensors[t]) ||
+                kiln__prepare_any_shape(b.program, b.tensors, b.scalars, &prepared))
+                fail_msg("%s of %s: %s", cases[i].text, cases[i].tensors[t], kiln_last_error());
+            prepared.counters = NULL;
+            bound_destroy(&b);
+            if (t == 0) {
+                first = prepared;
+                continue;
+            }
+            if (strcmp(first.unexpanded, prepared.unexpanded) != 0)
+                fail_msg("%s of %s has a kernel of its own:\n%s\n%s", cases[i].text, cases[i].tensors[t],
+                         first.unexpanded, prepared.unexpanded);
+            kiln__prepared_free(&prepared);
+        }
+        kiln__prepared_free(&first);
+    }
+}
+
 static void programs_without_such_a_kernel_are_told(void **state) {
     (void)state;
     static const struct {
         const char *text, *outputs, *tensors, *sentence;
     } cases[] = {
-        {"y = x / absmax(x, block = 32) + sum(x)", NULL, "f32[4,64] f32[4,64]", "values of blocks within rows"},
+        {"y = cumsum(x) / absmax(x, block = 32)", NULL, "f32[4,64] f32[4,64]",
+         "values of blocks within rows, whose columns are combined in their order"},
+        {"y = x / absmax(x, block = 3) * max(x, block = 65536)", NULL, "f32[4,64] f32[4,64]",
+         "whose blocks of 3 columns lie in runs of 196608"},
         {"y = softmax(x); d = sum(x, axes = 0)", "y,d", "f32[4,64] f32[4,64] f32[64]", "values of all rows"},
         {"y = sort(x)", NULL, "f32[4,64] f32[4,64]", "rows that are sorted"},
     };
@@ -141,6 +204,7 @@ int main(void) {
         cmocka_unit_test(all_shapes_of_a_program_have_one_name),
         cmocka_unit_test(the_shape_tells_where_rows_lie),
         cmocka_unit_test(outputs_of_rows_inputs_have_a_kernel_of_their_own),
+        cmocka_unit_test(blocks_of_any_rows_have_one_kernel),
         cmocka_unit_test(programs_without_such_a_kernel_are_told),
     };
     return cmocka_run_group_tests_name("any_shape", tests, NULL, NULL);

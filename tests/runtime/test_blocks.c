@@ -394,6 +394,8 @@ static void what_cannot_be_is_refused(void **state) {
          "expected fewer columns"},
         {"s = sum(x, block = 8)", NULL, "f32[3,24] f32[3,4]", KILN_E_SHAPE,
          "output 's' has shape [3, 4], expected [3, 24] or, of one value for each block, [3, 3]"},
+        {"s = sum(x * repeat(r, 7))", NULL, "f32[3,24] f32[3,4] f32[3,4]", KILN_E_SHAPE,
+         "output 's' has shape [3, 4], expected [3, 1] or the same without its reduced axes"},
         {"s = max(x, block = 8); t = sum(x)", NULL, "f32[3,24] f32[3] f32[3]", KILN_E_SHAPE,
          "output 's' has shape [3], expected [3, 3]"},
         {"s = max(x, block = 8); t = sum(x)", NULL, "f32[3,24] f32[3,3] f32[4]", KILN_E_SHAPE,
@@ -477,6 +479,21 @@ static void what_is_repeated_alone_has_all_columns(void **state) {
 }
 
 /* On a GPU blocks within rows are lanes of a warp where they can be; all others are reduced in shared memory. */
+static void sums_of_what_is_repeated_are_of_rows(void **state) {
+    (void)state;
+    static const char *const tensors[] = {"f32[3,28] f32[3,4]", "f32[3,24] f32[3,4]"};
+    for (size_t i = 0; i < COUNT(tensors); i++) {
+        bound b;
+        int32_t rank;
+        int64_t sizes[KILN_MAX_RANK];
+        assert_int_equal(bound_create(&b, "s = sum(x * repeat(r, 7))", NULL, NULL, tensors[i]), KILN_OK);
+        assert_int_equal(kiln_program_output_shape(b.program, b.tensors, 0, 0, &rank, sizes), KILN_OK);
+        assert_int_equal(rank, 1);
+        assert_int_equal(sizes[0], 3);
+        bound_destroy(&b);
+    }
+}
+
 static void blocks_that_no_warp_has_lie_in_shared_memory(void **state) {
     (void)state;
     static const struct {
@@ -541,6 +558,7 @@ int main(void) {
         cmocka_unit_test(a_maximum_of_no_rows_is_refused_on_the_cpu_as_well),
         cmocka_unit_test(blocks_that_no_warp_has_lie_in_shared_memory),
         cmocka_unit_test(what_is_repeated_alone_has_all_columns),
+        cmocka_unit_test(sums_of_what_is_repeated_are_of_rows),
         cmocka_unit_test(blocks_alone_have_the_kernel_of_rows),
     };
     return cmocka_run_group_tests_name("blocks", tests, NULL, NULL);

@@ -292,6 +292,48 @@ static const test_case chosen[] = {
     {"y = x + index(0) * 100", NULL, "f32[5,7] f32[5,7]{1,5}", NULL},
 };
 
+/* Values of blocks within rows: short last ones, several sizes, axes in any order, results that later ones ask for. */
+static const test_case blocked[] = {
+    {"y = x / absmax(x, block = 32)", NULL, "f16[7,4096] f16[7,4096]", NULL},
+    {"y = x / absmax(x, block = 32)", NULL, "f16[7,100]@2 f16[7,100]{103,1}", NULL},
+    {"n = absmax(x, block = 32); s = n; y = x / n", NULL, "f32[5,130] f32[5,5] f32[5,130]", NULL},
+    {"n = absmax(x, block = 128) / 448; q = x / n; s = n", NULL, "bf16[3,1000]{1001,1} e4m3[3,1000] f32[3,8]", NULL},
+    {"n = rms_norm(x, w); m = absmax(n, block = 128) / 448; q = n / m; s = m", NULL,
+     "bf16[5,640] bf16[640] f32[5,640] f32[5,5]{9,1}", NULL},
+    {"n = softmax(x); m = absmax(n, block = 16); s = m; y = n / m", "0,2", "f32[4,3,40] f32[4,3,3] f32[4,3,40]", NULL},
+    {"y = max(absmax(x, block = 128)) + x", NULL, "f32[3,300] f32[3,300]", NULL},
+    {"y = x - mean(x, block = 24) + sum(x)", NULL, "f32[3,100] f32[3,100]", NULL},
+    {"m = max(x, block = 16); y = x / sum(exp(x - m), block = 64) + m", NULL, "f32[5,200] f32[5,200]", NULL},
+    {"y = x + max(x, block = 33) * min(x, block = 7)", NULL, "f16[3,500]@6 f16[3,500]", NULL},
+    {"a = argmax(x, block = 8)", NULL, "f32[3,50] i32[3,7]", NULL},
+    {"n = argmin(x, block = 48) + index(1); a = n; y = n + sum(x)", NULL, "f16[3,500] i32[3,500] f32[3,500]", NULL},
+    {"y = x - reduce((a, b) -> a * b, x * 0.25, 1, block = 20)", NULL, "f32[3,50] f32[3,50]", NULL},
+    {"y = softmax(x, block = 64)", NULL, "f32[3,7] f32[3,7]", NULL},
+    {"y = softmax(x, block = 64); m = max(x)", NULL, "f32[3,1] f32[3,1] f32[3]", NULL},
+    {"y = softmax(x, block = 6)", "0", "f32[50,9] f32[50,9]", NULL},
+    {"y = x * repeat(s, 16) + max(x)", NULL, "f32[3,100] f16[3,7]{1,3} f32[3,100]", NULL},
+    {"y = x * repeat(s, 3)", NULL, "e4m3[3,100]@1 f16[3,34] f32[3,100]", NULL},
+    {"y = x * repeat(s, 3)", NULL, "f16[3,100] f16[34] f32[3,100]", NULL},
+    {"y = x * repeat(s, 3)", NULL, "f16[3,100] f16[3,1] f32[3,100]", NULL},
+    {"n = x * repeat(s, 16); y = n; t = max(n, block = 24)", "1,2",
+     "f16[3,5,70]{1000,75,1}@2 f32[3,5,5] f32[3,5,70] f32[3,5,3]", NULL},
+    {"n = max(x, block = 1000); s = n; y = x - n", NULL, "f32[1,90000] f32[1,90] f32[1,90000]", NULL},
+    {"n = x / absmax(x, block = 32); put(y, i) = n", NULL, "f16[7,100] i32[7,1] f16[9,100]{104,1}", NULL},
+    {"y = x / absmax(x, block = 32) + take(x, i) + gather(x, j)", NULL, "f32[3,90] i32[3,1] i32[3,90] f32[3,90]", NULL},
+    {"y = x / absmax(x, block = 32) + median(x)", NULL, "f32[3,90] f32[3,90]", NULL},
+    {"y = x - sum(x, block = 4) + sum(x)", NULL, "f32[4,0]{0,0} f32[4,0]", NULL},
+    {"lengths(n * 9); y = x - max(x, block = 11)", NULL, "i32[6,1] f32[6,77] f32[6,77]", NULL},
+};
+
+static void kernels_for_any_shape_serve_blocks(void **unused) {
+    (void)unused;
+    int wrong = count_wrong(blocked, COUNT(blocked));
+    policy = KILN_POLICY_ANY_SHAPE;
+    wrong += count_wrong(blocked, COUNT(blocked)) + count_wrong(repeated, COUNT(repeated));
+    policy = KILN_POLICY_COMPILE;
+    assert_int_equal(wrong, 0);
+}
+
 static void kernels_for_any_shape_serve_what_rows_choose(void **unused) {
     (void)unused;
     int wrong = count_wrong(chosen, COUNT(chosen));
@@ -337,6 +379,7 @@ int main(void) {
         cmocka_unit_test(values_for_several_columns_follow_their_axis),
         cmocka_unit_test(rows_begin_anywhere),
         cmocka_unit_test(kernels_for_any_shape_serve_what_rows_choose),
+        cmocka_unit_test(kernels_for_any_shape_serve_blocks),
         cmocka_unit_test(names_mean_nothing_to_the_compiler),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
