@@ -66,6 +66,6 @@ kiln_status kiln__prepare_any_shape_for(const kiln__call *call, int arch, kiln__
 bool kiln__prepared_grid(const kiln__prepared *prepared, kiln__grid *grid) {
     const kiln__schedule *s = &prepared->schedule;
     const kiln__problem *p = &prepared->problem;
-    if (prepared->any_shape) return kiln__shape_grid(&prepared->shape, grid);
+    if (prepared->any_shape) return kiln__shape_grid(s, &prepared->shape, grid);
     return kiln__schedule_grid(s, kiln__schedule_rows(s, p), kiln__schedule_run(s, p), grid);
 }

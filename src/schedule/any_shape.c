@@ -19,7 +19,7 @@ enum {
     LEAST_SHARED = 32,     /* columns: of rows that lie side by side, one thread has a whole row of up to so many */
     MOST_CHUNKS = 1 << 20, /* of a row; threads go on to what is behind */
     LEAST_LANES = 4,       /* of a run of blocks, so that what they load together is a line of memory or more */
-    MOST_SLOT_BYTES = 16384
+    MOST_SLOT_BYTES = 40960 /* and what phases exchange, of 48 KB */
 };
 
 /* The narrowest of the inputs, or of the outputs, that have columns; -1: none has. */
@@ -69,13 +69,18 @@ static void choose_run(const kiln__problem *problem, kiln__schedule *s) {
     s->any.block_lanes = 1 << log2_from(kiln__divide_up(s->any.block_run, at_once), LANES);
 }
 
-/* What blocks come to waits in shared memory. */
-static kiln_status check_slots(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *s) {
-    int64_t bytes = 0;
+/* What blocks come to waits in shared memory: where they are many, few runs have room there at once. */
+static kiln_status choose_threads(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
+    const int lanes = (int)kiln__greatest(s->any.block_lanes, 1);
+    int64_t bytes = 0; /* of a run */
     for (uint32_t i = 0; i < ir->count; i++)
         if (ir->insts[i].op == KILN__OP_BLOCK_REDUCE)
             bytes += s->any.block_run / ir->insts[i].domain * kiln__ctype_bytes(ir->insts[i].type);
-    if (!problem->block_count || kiln__times(bytes, THREADS / s->any.block_lanes) <= MOST_SLOT_BYTES) return KILN_OK;
+    s->team.threads = THREADS;
+    while (s->team.threads > LANES && kiln__times(bytes, s->team.threads / lanes) > MOST_SLOT_BYTES)
+        s->team.threads /= 2;
+    s->team.threads_per_row = s->team.threads;
+    if (kiln__times(bytes, s->team.threads / lanes) <= MOST_SLOT_BYTES) return KILN_OK;
     return kiln__fail(KILN_E_UNSUPPORTED,
                       "no kernel serves any shape of '%s', whose blocks of %" PRId64 " columns lie in runs of %" PRId64,
                       ir->text, problem->blocks[0], s->any.block_run);
@@ -88,7 +93,6 @@ kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *pr
     s->strategy = KILN__ANY_SHAPE;
     s->reason = "it serves any shape";
     s->team.group = KILN__GROUP_BLOCK;
-    s->team.threads = s->team.threads_per_row = THREADS;
     s->team.rows_per_block = 1;
     s->staging.kind = KILN__STAGING_NONE;
     s->edges = KILN__EDGES_PEELED;
@@ -96,16 +100,16 @@ kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *pr
     s->unroll = 1;
     s->code.wide_columns = true;
     s->any.reference = output >= 0 ? output : narrowest(problem, false);
-    const int64_t exchanged = kiln__schedule_turns(s) * THREADS * kiln__schedule_exchanged(s, ir);
+    set_accesses(problem, s);
+    choose_run(problem, s);
+    status = choose_threads(ir, problem, s);
+    const int64_t exchanged = kiln__schedule_turns(s) * s->team.threads * kiln__schedule_exchanged(s, ir);
     s->any.lanes_can_be_rows = !s->passes.ordered && !problem->block_run && exchanged <= KILN__COLUMN_STATIC_BYTES;
     s->any.shares_rows = ir->phase_count == 0;
     for (int o = 0; o < problem->output_count; o++)
         s->any.shares_rows = s->any.shares_rows && problem->operands[problem->input_count + o].per_element;
-    set_accesses(problem, s);
-    choose_run(problem, s);
     s->steps = s->batch;
-    status = kiln__inlining_choose(ir, problem, s);
-    if (!status) status = check_slots(ir, problem, s);
+    if (!status) status = kiln__inlining_choose(ir, problem, s);
     kiln__schedule_describe(s);
     return status;
 }
@@ -169,18 +173,18 @@ kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) 
     const int64_t all = kiln__times(elements, shape.runs);
     const bool block = all > COLUMNS_OF_LANES * LANES;
     const int64_t at_once = kiln__divide_up(all, s->batch); /* as many threads have all under way */
-    shape.row_shift = rows_are_closer && few ? 0 : block ? log2_from(all, THREADS) : log2_from(at_once, LANES);
-    const int threads = shape.rows_in_lanes ? THREADS / LANES : 1 << shape.row_shift;
+    shape.row_shift = rows_are_closer && few ? 0 : block ? log2_from(all, s->team.threads) : log2_from(at_once, LANES);
+    const int threads = shape.rows_in_lanes ? s->team.threads / LANES : 1 << shape.row_shift;
     shape.run_shift = s->passes.ordered ? 0 : log2_from(elements, threads);
     if (s->any.block_lanes) shape.run_shift = log2_from(s->any.block_lanes, LANES);
     if (shape.row_shift < shape.run_shift) shape.row_shift = shape.run_shift;
     if (s->any.shares_rows && block && (shape.runs == 1 || s->any.block_lanes))
-        shape.chunks = (int32_t)kiln__least(kiln__divide_up(all, THREADS * s->batch), MOST_CHUNKS);
+        shape.chunks = (int32_t)kiln__least(kiln__divide_up(all, s->team.threads * s->batch), MOST_CHUNKS);
     return shape;
 }
 
-bool kiln__shape_grid(const kiln__shape *shape, kiln__grid *grid) {
-    const int64_t rows = shape->rows_in_lanes ? LANES : THREADS >> shape->row_shift;
+bool kiln__shape_grid(const kiln__schedule *s, const kiln__shape *shape, kiln__grid *grid) {
+    const int64_t rows = shape->rows_in_lanes ? LANES : s->team.threads >> shape->row_shift;
     const int64_t blocks = kiln__times(kiln__divide_up(shape->rows, shape->chunks > 1 ? 1 : rows), shape->chunks);
     const int64_t limit = INT32_MAX, layers = kiln__divide_up(blocks, limit);
     *grid = (kiln__grid){(unsigned)kiln__least(blocks, limit), (unsigned)layers, 1};

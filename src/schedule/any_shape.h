@@ -23,6 +23,6 @@ kiln__shape kiln__shape_of(const kiln__schedule *schedule, const kiln__problem *
 int64_t kiln__shape_stride(const kiln__shape *shape, const kiln__problem *exact, int operand, int dim);
 
 /* False where the grid would be too large. */
-bool kiln__shape_grid(const kiln__shape *shape, kiln__grid *grid);
+bool kiln__shape_grid(const kiln__schedule *schedule, const kiln__shape *shape, kiln__grid *grid);
 
 #endif

@@ -305,6 +305,7 @@ static const test_case blocked[] = {
     {"y = x - mean(x, block = 24) + sum(x)", NULL, "f32[3,100] f32[3,100]", NULL},
     {"m = max(x, block = 16); y = x / sum(exp(x - m), block = 64) + m", NULL, "f32[5,200] f32[5,200]", NULL},
     {"y = x + max(x, block = 33) * min(x, block = 7)", NULL, "f16[3,500]@6 f16[3,500]", NULL},
+    {"y = x + max(x, block = 1000) * min(x, block = 7) + sum(x, block = 4)", NULL, "f32[3,5000] f32[3,5000]", NULL},
     {"a = argmax(x, block = 8)", NULL, "f32[3,50] i32[3,7]", NULL},
     {"n = argmin(x, block = 48) + index(1); a = n; y = n + sum(x)", NULL, "f16[3,500] i32[3,500] f32[3,500]", NULL},
     {"y = x - reduce((a, b) -> a * b, x * 0.25, 1, block = 20)", NULL, "f32[3,50] f32[3,50]", NULL},
