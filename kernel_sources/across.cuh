@@ -38,31 +38,13 @@ template <class Total> KILN_DEVICE void kiln_publish_total(const kiln_arguments 
     }
 }
 
-/* ---- the second launch: 32 columns for a block, whose warps share the first launch's blocks ---- */
-
 KILN_DEVICE kiln_i64 kiln_across_blocks(const kiln_arguments &args) {
     const kiln_i64 blocks = (args.rows + KILN_ROWS_PER_BLOCK - 1) / KILN_ROWS_PER_BLOCK;
     return blocks < 1 ? 1 : blocks < KILN_ACROSS_BLOCKS ? blocks : KILN_ACROSS_BLOCKS;
 }
-
-/* What the warps have of a total, one total after another: any number of them takes no more. */
-__shared__ kiln_u64 kiln_total_parts[KILN_TOTAL_WARPS * 32];
-
-/* Every warp's lane gets the total of its column. */
-template <class Total> KILN_DEVICE typename Total::type kiln_total(const kiln_arguments &args, kiln_i64 column) {
-    typename Total::type(*parts)[32] = reinterpret_cast<typename Total::type(*)[32]>(kiln_total_parts);
-    const kiln_i64 at = column < Total::count ? column : 0, blocks = kiln_across_blocks(args);
+template <class Total> KILN_DEVICE kiln_i64 kiln_columns_of_total(const kiln_arguments &) { return Total::count; }
+template <class Total>
+KILN_DEVICE typename Total::type kiln_published(const kiln_arguments &args, kiln_i64 block, kiln_i64 at) {
     unsigned char *workspace = reinterpret_cast<unsigned char *>(args.workspace);
-    typename Total::type all = Total::identity();
-    constexpr int unroll = KILN_TOTAL_UNROLL; /* nvcc knows no macros there */
-#pragma unroll unroll
-    for (kiln_i64 block = threadIdx.x / 32; block < blocks; block += KILN_TOTAL_WARPS)
-        all = Total::combine(all, kiln_values<Total>(workspace + block * KILN_ACROSS_BYTES)[at]);
-    kiln_block_barrier(); /* nobody reads the total before */
-    parts[threadIdx.x / 32][threadIdx.x % 32] = all;
-    kiln_block_barrier();
-    all = parts[0][threadIdx.x % 32];
-#pragma unroll
-    for (int warp = 1; warp < KILN_TOTAL_WARPS; ++warp) all = Total::combine(all, parts[warp][threadIdx.x % 32]);
-    return all;
+    return kiln_values<Total>(workspace + block * KILN_ACROSS_BYTES)[at];
 }

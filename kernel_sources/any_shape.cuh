@@ -7,12 +7,14 @@ struct kiln_shape {
     kiln_i64 rows, cols;
     kiln_i64 run, runs;       /* columns of a run; runs of a row */
     kiln_i64 axis, axis_runs; /* of the axis that blocks lie along: columns, and runs, the last of which may be short */
+    kiln_i64 padded_cols, slice; /* of values of all rows: columns, and bytes of what a row's threads come to */
     kiln_i64 extents[KILN_DIMS];
     int row_dims, dims; /* how many are rows'; all */
     int row_shift;      /* log2 of a row's threads: lanes of a warp, or all of a block ... */
     int run_shift;      /* ... of those that have a run of it together, where a row has several */
     int rows_in_lanes;  /* neighbouring lanes have neighbouring rows, and warps share a row */
     int chunks;         /* blocks that share a row */
+    int blocks;         /* that go through the rows, where there are values of all of them */
     int vectors;        /* whether runs may be worked on as vectors */
 };
 struct kiln_strides {
@@ -40,6 +42,10 @@ KILN_DEVICE kiln_i64 kiln_place_of_row(const kiln_shape &shape, const kiln_strid
 /* From the row's start on, of any column. */
 KILN_DEVICE kiln_i64 kiln_place_of_column(const kiln_shape &shape, const kiln_strides &strides, kiln_i64 col) {
     return kiln_place_in(shape, strides, shape.row_dims, shape.dims, col);
+}
+/* The same where a row may have no dimensions, and one column. */
+KILN_DEVICE kiln_i64 kiln_place_of_any_column(const kiln_shape &shape, const kiln_strides &strides, kiln_i64 col) {
+    return shape.row_dims < shape.dims ? kiln_place_of_column(shape, strides, col) : 0;
 }
 /* From a column of a run to the next. */
 KILN_DEVICE kiln_i64 kiln_column_stride(const kiln_shape &shape, const kiln_strides &strides) {

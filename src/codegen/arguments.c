@@ -64,9 +64,11 @@ static kiln_status finish(kiln__arguments *out) {
 }
 
 /* Of a kernel that serves any shape, behind the pointers. */
-static kiln_status add_any_shape(const kiln__ir *ir, const kiln__problem *problem, kiln__arguments *out) {
+static kiln_status add_any_shape(const kiln__ir *ir, const kiln__problem *problem, const kiln__schedule *schedule,
+                                 kiln__arguments *out) {
     const int operands = problem->input_count + problem->output_count + problem->position_count;
     add(out, KILN__FIELD_SHAPE, 0, 0, (int)sizeof(kiln__shape));
+    if (kiln__schedule_has_workspace(schedule)) add(out, KILN__FIELD_WORKSPACE, 0, 0, 8);
     for (int o = 0; o < operands; o++) add(out, KILN__FIELD_STRIDES, o, 0, 8 * KILN_MAX_RANK);
     for (int o = 0; o < operands; o++)
         if (problem->operands[o].run) add(out, KILN__FIELD_BLOCK, o, 0, 8);
@@ -85,7 +87,7 @@ kiln_status kiln__arguments_layout(const kiln__ir *ir, const kiln__problem *prob
     for (int o = 0; o < operands; o++) add(out, KILN__FIELD_POINTER, o, 0, 8);
     operands += problem->position_count;
     for (int o = 0; o < operands; o++) all_linear &= problem->operands[o].linear;
-    if (problem->any_shape) return add_any_shape(ir, problem, out);
+    if (problem->any_shape) return add_any_shape(ir, problem, schedule, out);
     add(out, KILN__FIELD_ROWS, 0, 0, 8);
     if (problem->least_cols) add(out, KILN__FIELD_COLUMNS, 0, 0, 8);
     if (kiln__schedule_has_workspace(schedule)) add(out, KILN__FIELD_WORKSPACE, 0, 0, 8);

@@ -262,8 +262,8 @@ static void emit_additions(const kiln__emitter *e) {
     const char *has = e->schedule->edges == KILN__EDGES_MASKED ? "if (span.has(j)) " : "";
     for (uint32_t i = 0; i < e->ir->count; i++)
         if (kiln__adds_columns(&e->ir->insts[i]))
-            kiln__write(e, "            %skiln_add<kiln_total%u>(col + j, %s);\n", has, i,
-                        kiln__spell_value(e, e->ir->insts[i].args[0]));
+            kiln__write(e, "            %skiln_add<kiln_total%u>(%scol + j, %s);\n", has, i,
+                        e->problem->any_shape ? "row, " : "", kiln__spell_value(e, e->ir->insts[i].args[0]));
 }
 
 /* Whether an output is stored element by element: of a value for each block, where blocks begin anywhere in a vector;

@@ -259,7 +259,8 @@ static void emit_phases(kiln__emitter *e) {
 
 static void emit_across(const kiln__emitter *e) {
     kiln__emit_totals(e);
-    emit_part(e, "across.cuh");
+    emit_part(e, e->problem->any_shape ? "across_any.cuh" : "across.cuh");
+    emit_part(e, "totals.cuh");
 }
 
 static void emit_split_kernels(const kiln__emitter *e) {
@@ -283,9 +284,9 @@ static emit_kernels *kernels_of_rows(const kiln__schedule *s) {
 }
 
 static emit_kernels *kernels_of(const kiln__schedule *s) {
+    if (kiln__schedule_adds_up(s)) return kiln__emit_across_kernels;
     if (s->strategy == KILN__ANY_SHAPE) return kiln__emit_any_shape_kernel;
     if (kiln__layout_of(s) == KILN__LAYOUT_FLAT) return kiln__emit_pointwise_kernel;
-    if (kiln__across_plan_of(s)->blocks) return kiln__emit_across_kernels;
     if (s->split.chunks > 1) return emit_split_kernels;
     if (kiln__layout_of(s) == KILN__LAYOUT_INNER) return kernels_of_rows(s);
     return kiln__column_of(s)->tile.rows ? kiln__emit_column_tile_kernel : kiln__emit_column_kernel;

@@ -21,7 +21,7 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
         const char *what;
     } missing[] = {
         {p->lengths && p->offsets < 0 && p->cols == 1, "lengths of rows of one column"},
-        {p->across, "values of all rows"},
+        {p->across && (p->ordered || kiln__ir_scans(ir)), "values of all rows, and columns combined in their order"},
         {kiln__has_blocks(p) && (p->ordered || kiln__ir_scans(ir)),
          "values of blocks within rows, whose columns are combined in their order"},
         {kiln__ir_sorts(ir), "rows that are sorted"},
@@ -81,6 +81,7 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
     out->flat_positions = exact->layout == KILN__LAYOUT_FLAT;
     out->read = exact->read;
     out->taken = exact->taken;
+    out->later = exact->later;
     out->tables = exact->tables;
     out->lengths = exact->lengths;
     out->offsets = exact->offsets;
@@ -100,13 +101,14 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
                                                : o >= tensors || all_columns || known->per_element;
         operand->run = o < tensors ? run_of(ir, exact, o) : 0;
         operand->per_element |= operand->run != 0;
-        operand->own_columns = operand->per_element && !operand->run;
+        operand->across = known->across;
+        operand->own_columns = operand->per_element && !operand->run && !operand->across;
         operand->taken = known->taken;
         operand->packed_rows = known->packed_rows;
         if (known->table.rows) operand->table = (kiln__indexed_rows){1, 1}; /* whichever: a launch tells */
         out->columns_out |= operand->output && operand->per_element;
     }
-    kiln__find_blocks(ir, out);
+    kiln__find_reductions(ir, out);
     out->block_run = find_run(ir, out);
     return kiln__any_shape_check(ir, exact);
 }

@@ -180,18 +180,13 @@ static bool counts_columns(const kiln__ir *ir) {
 }
 
 /* Of a value of all rows the columns are those of each row, which are reduced once more. */
-static void find_across(const kiln__ir *ir, kiln__problem *problem) {
-    for (uint32_t i = 0; i < ir->count; i++) {
-        problem->across |= ir->insts[i].op == KILN__OP_ACROSS_REDUCE;
-        problem->columns_out |= ir->insts[i].op == KILN__OP_ACROSS_REDUCE && ir->insts[i].per_element;
-    }
-}
-
-void kiln__find_blocks(const kiln__ir *ir, kiln__problem *problem) {
+void kiln__find_reductions(const kiln__ir *ir, kiln__problem *problem) {
     for (uint32_t i = 0; i < ir->count; i++) {
         const int64_t block = ir->insts[i].domain;
         int at = 0;
         problem->ordered |= kiln__op_is_ordered(ir->insts[i].op);
+        problem->across |= ir->insts[i].op == KILN__OP_ACROSS_REDUCE;
+        problem->columns_out |= ir->insts[i].op == KILN__OP_ACROSS_REDUCE && ir->insts[i].per_element;
         if (ir->insts[i].op != KILN__OP_BLOCK_REDUCE) continue;
         while (at < problem->block_count && problem->blocks[at] < block) at++;
         if (at < problem->block_count && problem->blocks[at] == block) continue;
@@ -445,10 +440,9 @@ static kiln_status build(const kiln__ir *ir, const kiln__shaped *shaped, bool ex
     out->open_rows = space->open_rows;
     t.count = out->input_count + out->output_count;
     out->uneven_columns = ir->uneven.columns;
-    kiln__find_blocks(ir, out);
+    kiln__find_reductions(ir, out);
     out->sorted = kiln__ir_sorts(ir);
     for (uint32_t o = 0; o < ir->output_count; o++) out->first |= kiln__has_first(&ir->insts[ir->outputs[o]]);
-    find_across(ir, out);
     out->lengths = ir->length != 0;
     out->offsets = (int)ir->offsets - 1;
     out->read = ir->read;

@@ -83,8 +83,8 @@ typedef struct kiln__problem {
 /* Whether columns wait in shared memory for others of their row, but for reductions of all of it. */
 static inline bool kiln__waits(const kiln__problem *problem) { return problem->block_count || problem->sorted; }
 
-/* What is reduced of rows: in blocks of which sizes, and whether in the order of columns. */
-void kiln__find_blocks(const kiln__ir *ir, kiln__problem *problem);
+/* What is reduced: in blocks of which sizes, whether in the order of columns, whether of all rows. */
+void kiln__find_reductions(const kiln__ir *ir, kiln__problem *problem);
 
 /* Whether some value is one of several neighbouring columns. */
 bool kiln__has_blocks(const kiln__problem *problem);

@@ -71,25 +71,38 @@ static kiln__tensors with_all_columns(const kiln__domains *domains, const kiln__
     return all;
 }
 
-/* What reductions over the other axes are, beside rows of the space. */
+/* How axes lie beside those of the space: the same ones; those that rows keep; all of them. An axis of one element is
+ * whichever fits; any: none is. */
+typedef struct beside {
+    bool alike, rows, all;
+} beside;
+
+static beside compare(const kiln__space *other, const kiln__space *space, bool any) {
+    beside is = {true, true, true};
+    for (int i = 0; i < space->rank; i++) {
+        const bool one = space->sizes[i] == 1 && !any;
+        is.alike &= other->reduced[i] == space->reduced[i];
+        is.rows &= one ? !(other->reduced[i] && space->reduced[i]) : other->reduced[i] != space->reduced[i];
+        is.all &= other->reduced[i] || one;
+    }
+    return is;
+}
+
+/* What reductions over the other axes are, beside rows of the space; of any shape: as they are of most. */
 static kiln_status find_across(const kiln__domain *domain, const kiln__tensors *tensors, const kiln__space *space,
-                               bool blocks, kiln__across *out) {
+                               bool blocks, bool any_shape, kiln__across *out) {
     kiln__axes axes = {.all = domain->all, .count = domain->count};
     kiln__space other;
     memcpy(axes.list, domain->axes, sizeof axes.list);
     kiln_status status = kiln__space_build(&axes, tensors, &other);
     if (status) return status;
-    bool alike = true, rows = true, all = true; /* the same axes; those that rows keep; all of them */
-    for (int i = 0; i < space->rank; i++) {
-        alike &= other.reduced[i] == space->reduced[i];
-        rows &= space->sizes[i] == 1 ? !(other.reduced[i] && space->reduced[i]) : other.reduced[i] != space->reduced[i];
-        all &= other.reduced[i] || space->sizes[i] == 1;
-    }
-    *out = alike ? KILN__ACROSS_NONE : all ? KILN__ACROSS_ALL : KILN__ACROSS_ROWS;
-    if (!alike && !rows && !all)
+    beside is = compare(&other, space, any_shape);
+    if (!is.alike && !is.rows && !is.all) is = compare(&other, space, false);
+    *out = is.alike ? KILN__ACROSS_NONE : is.all ? KILN__ACROSS_ALL : KILN__ACROSS_ROWS;
+    if (!is.alike && !is.rows && !is.all)
         return kiln__fail(KILN_E_UNSUPPORTED, "reductions run over axes of rows and over others: expected all the axes "
                                               "that rows keep there, or all axes");
-    if (!alike && blocks)
+    if (!is.alike && blocks)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "the program has blocks, and reductions across rows: expected one of them");
     return KILN_OK;
@@ -107,14 +120,15 @@ static kiln_status check_lengths(const kiln__domains *domains, const kiln__space
 }
 
 kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *program, const kiln__tensors *tensors,
-                               kiln__space *out, int *block_axis, kiln__across across[KILN__MAX_ACROSS]) {
+                               bool any_shape, kiln__space *out, int *block_axis,
+                               kiln__across across[KILN__MAX_ACROSS]) {
     const kiln__axes axes = axes_of(domains, program);
     kiln_tensor own[KILN_MAX_TENSORS];
     kiln__tensors all = *tensors;
     if (domains->block_count) all = with_all_columns(domains, &axes, tensors, own);
     kiln_status status = kiln__space_build(&axes, &all, out);
     for (int i = 0; i < domains->other_count && !status; i++)
-        status = find_across(domains->others[i], &all, out, domains->block_count > 0, &across[i]);
+        status = find_across(domains->others[i], &all, out, domains->block_count > 0, any_shape, &across[i]);
     *block_axis = -1;
     if (!status && domains->lengths) status = check_lengths(domains, out);
     if (status || domains->block_count == 0) return status;
@@ -156,7 +170,8 @@ static void keep(const kiln__domains *domains, const kiln__tensors *tensors, kil
     s->parts[0] = columns;
     if (reduced == columns && !domains->has_rows) s->row_block = columns;
     s->uneven = (kiln__uneven){.axis = s->block_axis, .columns = columns};
-    if (kiln__domains_are_blocks(domains)) s->uneven.alone = clipped(domains->blocks[domains->block_count - 1], columns);
+    if (kiln__domains_are_blocks(domains))
+        s->uneven.alone = clipped(domains->blocks[domains->block_count - 1], columns);
     for (int i = 0; i < tensors->input_count + tensors->output_count; i++) {
         const int at = place_of(s->block_axis, s->rank, &tensors->at[i]);
         s->own[i] = tensors->at[i];
@@ -326,24 +341,24 @@ kiln_status kiln__shaped_view(const kiln__domains *domains, const kiln__tensors 
     return status ? status : kiln__ragged_view(domains, &tables_viewed, own, ragged, out);
 }
 
-/* whole: no axis is cut into blocks. */
-static kiln_status make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors, bool whole,
-                        kiln__shaped *out) {
+static kiln_status make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
+                        bool any_shape, kiln__shaped *out) {
     *out = (kiln__shaped){.block_axis = -1};
     kiln_status status = kiln__shaped_view(domains, tensors, out->viewed, out->tables, &out->ragged, &out->tensors);
     const kiln__tensors viewed = out->tensors;
-    if (!status) status = kiln__shaped_space(domains, axes, &viewed, &out->space, &out->block_axis, out->across);
+    if (!status)
+        status = kiln__shaped_space(domains, axes, &viewed, any_shape, &out->space, &out->block_axis, out->across);
     out->rank = out->space.rank;
     if (status || out->block_axis < 0) return status;
     align_rows(&viewed, out);
     const int64_t columns = out->space.sizes[out->block_axis];
-    if (!whole && !are_uneven(domains, columns)) return split(domains, &viewed, out);
+    if ((!any_shape || domains->lengths) && !are_uneven(domains, columns)) return split(domains, &viewed, out);
     if (domains->lengths)
         return kiln__fail(KILN_E_UNSUPPORTED,
                           "blocks of rows with lengths divide their columns, found blocks of %" PRId64 " in %" PRId64,
                           domains->blocks[0], columns);
     keep(domains, &viewed, out);
-    if (whole) out->row_block = 0;
+    if (any_shape) out->row_block = 0;
     return KILN_OK;
 }
 
@@ -352,8 +367,8 @@ kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *ax
     return make(domains, axes, tensors, false, out);
 }
 
-kiln_status kiln__shaped_make_whole(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
-                                    kiln__shaped *out) {
+kiln_status kiln__shaped_make_any(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
+                                  kiln__shaped *out) {
     return make(domains, axes, tensors, true, out);
 }
 
@@ -376,13 +391,15 @@ static bool is_of_all(const kiln__shaped *s, int o, const kiln__inst *value) {
 static void find_same(const kiln__shaped *s, int o, const kiln__inst *value, bool same[KILN_MAX_RANK]) {
     const uint32_t run = value->run;
     int64_t columns = 1;
+    bool one = true; /* column */
+    for (int i = 0; i < s->space.rank; i++) one &= !s->space.reduced[i] || s->space.sizes[i] == 1;
     for (int i = 0; i < KILN_MAX_RANK; i++)
         same[i] = run == KILN__RUN_OF_ROW && i < s->space.rank && s->space.reduced[i];
     for (int part = s->part_count - 1; part >= 0 && run != KILN__RUN_OF_ROW; part--) {
         columns *= s->parts[part];
         same[s->block_axis + part] = columns <= run || (s->uneven.columns && run);
     }
-    for (int i = 0; i < s->space.rank && is_of_all(s, o, value); i++) same[i] |= !s->space.reduced[i];
+    for (int i = 0; i < s->space.rank && is_of_all(s, o, value); i++) same[i] |= !s->space.reduced[i] || one;
 }
 
 static kiln_status refuse_blocks(const kiln__shaped *s, int64_t block, const char *name, bool row,

@@ -35,9 +35,10 @@ typedef struct kiln__shaped {
 kiln_status kiln__shaped_make(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
                               kiln__shaped *out);
 
-/* The same where blocks of any sizes are uneven, as those of a problem of any shape are. */
-kiln_status kiln__shaped_make_whole(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
-                                    kiln__shaped *out);
+/* The same as for any shape: blocks of any sizes are uneven, but of rows that have lengths, and no axis is special for
+ * having one element. */
+kiln_status kiln__shaped_make_any(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
+                                  kiln__shaped *out);
 
 /* The caller's tensors without the axes of tables, and with that of rows where these lie one behind the other. */
 kiln_status kiln__shaped_view(const kiln__domains *domains, const kiln__tensors *tensors,
@@ -49,7 +50,8 @@ bool kiln__shaped_packed(const kiln__shaped *shaped, int o, const kiln__inst *va
 
 /* The space before an axis of it becomes several, and which one that is: -1: none; what runs across its rows. */
 kiln_status kiln__shaped_space(const kiln__domains *domains, const kiln__axes *axes, const kiln__tensors *tensors,
-                               kiln__space *out, int *block_axis, kiln__across across[KILN__MAX_ACROSS]);
+                               bool any_shape, kiln__space *out, int *block_axis,
+                               kiln__across across[KILN__MAX_ACROSS]);
 
 /* The others' kinds, with their places in the graph. */
 kiln__across_kinds kiln__shaped_across(const kiln__graph *graph, const kiln__domains *domains,

@@ -63,6 +63,12 @@ kiln_status kiln__prepare_any_shape_for(const kiln__call *call, int arch, kiln__
     return status;
 }
 
+int64_t kiln__prepared_workspace(const kiln__prepared *prepared) {
+    const kiln__schedule *s = &prepared->schedule;
+    if (prepared->any_shape) return s->any.across ? kiln__shape_workspace(s, &prepared->shape) : 0;
+    return kiln__schedule_workspace(s, prepared->ir, prepared->problem.rows);
+}
+
 bool kiln__prepared_grid(const kiln__prepared *prepared, kiln__grid *grid) {
     const kiln__schedule *s = &prepared->schedule;
     const kiln__problem *p = &prepared->problem;

@@ -361,9 +361,8 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
     info->lookup_ms = image->lookup_ms;
     if (image->origin == KILN_ORIGIN_COMPILED)
         info->compile_ms = image->facts.create_ms + image->facts.compile_ms + image->facts.fetch_ms;
-    info->workspace_bytes = p->open_rows && kiln__schedule_has_workspace(&prepared->schedule)
-                                ? -1
-                                : kiln__schedule_workspace(&prepared->schedule, prepared->ir, p->rows);
+    info->workspace_bytes =
+        p->open_rows && kiln__schedule_has_workspace(&prepared->schedule) ? -1 : kiln__prepared_workspace(prepared);
     info->launches = kiln__schedule_launches(&prepared->schedule, prepared->ir);
     info->schedule_origin = prepared->origin;
     info->any_shape = prepared->any_shape;

@@ -315,6 +315,7 @@ kiln_status kiln__prepare_any_shape(const kiln_program *program, const kiln_tens
 /* Writes the source and lays out its arguments, for the problem that its schedule was chosen for. */
 kiln_status kiln__prepared_write(kiln__prepared *prepared, const kiln__problem *problem);
 /* The blocks of its first launch; false where a device has no such grid. */
+int64_t kiln__prepared_workspace(const kiln__prepared *prepared);
 bool kiln__prepared_grid(const kiln__prepared *prepared, kiln__grid *grid);
 void kiln__prepared_free(kiln__prepared *prepared);
 /* "y = softmax(x) | x f16, y f16 | 1024 columns": what `kiln cache ls` shows. The caller frees it; NULL without memory.

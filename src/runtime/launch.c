@@ -386,7 +386,7 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
     if (!kiln__schedule_has_workspace(&prepared->schedule)) return KILN_OK;
     launch->cooperative = prepared->schedule.team.group == KILN__GROUP_GRID;
     launch->later_attribute = prepared->schedule.split.dependent ? early : 0;
-    launch->workspace_bytes = kiln__schedule_workspace(&prepared->schedule, prepared->ir, prepared->problem.rows);
+    launch->workspace_bytes = kiln__prepared_workspace(prepared);
     for (int k = 1; k < launch->stage_count; k++) {
         char name[32];
         kiln__CUkernel kernel;

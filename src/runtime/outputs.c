@@ -90,7 +90,7 @@ static kiln_status find_shape(const kiln_program *program, const kiln_tensor *in
     kiln_status status = kiln__domains_find(program->graph, s, &domains);
     const kiln__tensors given = all;
     if (!status) status = kiln__shaped_view(&domains, &given, own, tables, &ragged, &all);
-    if (!status) status = kiln__shaped_space(&domains, &program->axes, &all, &space, &block_axis, across);
+    if (!status) status = kiln__shaped_space(&domains, &program->axes, &all, false, &space, &block_axis, across);
     const kiln__across_kinds kinds = kiln__shaped_across(program->graph, &domains, across);
     if (!status)
         status =

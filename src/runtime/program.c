@@ -202,10 +202,7 @@ static kiln_status shape_and_type(const kiln_program *program, const kiln_tensor
     kiln__binding binding;
     kiln_status status = kiln__domains_find(program->graph, &program->signature, &domains);
     if (status) return status;
-    if (any_shape && !domains.lengths) /* rows with lengths are cut into blocks, or refused */
-        status = kiln__shaped_make_whole(&domains, &program->axes, &all, shaped);
-    else
-        status = kiln__shaped_make(&domains, &program->axes, &all, shaped);
+    status = (any_shape ? kiln__shaped_make_any : kiln__shaped_make)(&domains, &program->axes, &all, shaped);
     if (status) return status;
     bind(program, &domains, tensors, scalars, shaped, &binding);
     return kiln__ir_build(program->graph, &program->signature, &binding, ir);

@@ -6,10 +6,24 @@
 #define MOST_BLOCKS_PER_SM 4     /* more only lengthen what the second launch reads */
 #define MOST_COLUMNS (1LL << 28) /* beyond all shared memory, and nothing overflows */
 
-/* Of whole vectors, whatever their width; a bool is a word, as blocks add them. */
+/* A bool is a word, as blocks add them. */
+static int64_t bytes_of_one(const kiln__inst *inst) { return kiln__greatest(kiln__ctype_bytes(inst->type), 4); }
+
+/* Of whole vectors, whatever their width. */
 static int64_t bytes_of(const kiln__problem *problem, const kiln__inst *inst) {
     const int64_t columns = problem->cols > 1 && inst->per_element ? kiln__least(problem->cols, MOST_COLUMNS) : 1;
-    return kiln__divide_up(columns, 16) * 16 * kiln__greatest(kiln__ctype_bytes(inst->type), 4);
+    return kiln__divide_up(columns, KILN__PADDED_COLUMNS) * KILN__PADDED_COLUMNS * bytes_of_one(inst);
+}
+
+void kiln__across_before(const kiln__ir *ir, uint32_t inst, int *columns, int *beside) {
+    *columns = *beside = 0;
+    for (uint32_t i = 0; i < inst; i++) {
+        if (ir->insts[i].op != KILN__OP_ACROSS_REDUCE) continue;
+        if (ir->insts[i].per_element)
+            *columns += (int)bytes_of_one(&ir->insts[i]);
+        else
+            *beside += KILN__PADDED_COLUMNS * (int)bytes_of_one(&ir->insts[i]);
+    }
 }
 
 int64_t kiln__across_place(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst) {

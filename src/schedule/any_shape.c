@@ -13,13 +13,15 @@ enum {
     THREADS = 256,
     LANES = 32,
     MOST_VECTOR = 8,
-    BYTES = 64,            /* that a thread has under way of all inputs, ... */
-    MOST_BATCH = 4,        /* ... in no more vectors than these, nor fewer than one */
-    COLUMNS_OF_LANES = 20, /* more for a lane, vectors or single ones, and a block works on the row */
-    LEAST_SHARED = 32,     /* columns: of rows that lie side by side, one thread has a whole row of up to so many */
-    MOST_CHUNKS = 1 << 20, /* of a row; threads go on to what is behind */
-    LEAST_LANES = 4,       /* of a run of blocks, so that what they load together is a line of memory or more */
-    MOST_SLOT_BYTES = 40960 /* and what phases exchange, of 48 KB */
+    BYTES = 64,              /* that a thread has under way of all inputs, ... */
+    MOST_BATCH = 4,          /* ... in no more vectors than these, nor fewer than one */
+    COLUMNS_OF_LANES = 20,   /* more for a lane, vectors or single ones, and a block works on the row */
+    LEAST_SHARED = 32,       /* columns: of rows that lie side by side, one thread has a whole row of up to so many */
+    MOST_CHUNKS = 1 << 20,   /* of a row; threads go on to what is behind */
+    LEAST_LANES = 4,         /* of a run of blocks, so that what they load together is a line of memory or more */
+    MOST_SLOT_BYTES = 40960, /* and what phases exchange, of 48 KB */
+    MOST_BLOCKS = 512,       /* that go through all rows: some for each processor of any device ... */
+    SUMS_BYTES = 1 << 25     /* ... whose sums are no more than its L2 has room for */
 };
 
 /* The narrowest of the inputs, or of the outputs, that have columns; -1: none has. */
@@ -104,8 +106,11 @@ kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *pr
     choose_run(problem, s);
     status = choose_threads(ir, problem, s);
     const int64_t exchanged = kiln__schedule_turns(s) * s->team.threads * kiln__schedule_exchanged(s, ir);
-    s->any.lanes_can_be_rows = !s->passes.ordered && !problem->block_run && exchanged <= KILN__COLUMN_STATIC_BYTES;
-    s->any.shares_rows = ir->phase_count == 0;
+    s->any.across = problem->across;
+    kiln__across_before(ir, ir->count, &s->any.across_bytes, &s->any.across_beside);
+    const bool whole_rows = s->passes.ordered || problem->block_run || s->any.across; /* their threads are neighbours */
+    s->any.lanes_can_be_rows = !whole_rows && exchanged <= KILN__COLUMN_STATIC_BYTES;
+    s->any.shares_rows = ir->phase_count == 0 && !s->any.across;
     for (int o = 0; o < problem->output_count; o++)
         s->any.shares_rows = s->any.shares_rows && problem->operands[problem->input_count + o].per_element;
     s->steps = s->batch;
@@ -162,6 +167,19 @@ static void find_runs(const kiln__schedule *s, const kiln__problem *exact, kiln_
     shape->runs = shape->axis ? shape->cols / shape->axis * shape->axis_runs : 0;
 }
 
+/* Blocks that go through all rows, and what their sums take. */
+static void find_teams(const kiln__schedule *s, kiln__shape *shape) {
+    const int64_t teams = s->team.threads >> shape->row_shift;
+    shape->padded_cols = kiln__times(kiln__divide_up(shape->cols, KILN__PADDED_COLUMNS), KILN__PADDED_COLUMNS);
+    shape->slice = kiln__times(shape->padded_cols, s->any.across_bytes) + s->any.across_beside;
+    const int64_t room = SUMS_BYTES / kiln__times(shape->slice, teams), rows = kiln__divide_up(shape->rows, teams);
+    shape->blocks = (int32_t)kiln__greatest(kiln__least(kiln__least(room, rows), MOST_BLOCKS), 1);
+}
+
+int64_t kiln__shape_workspace(const kiln__schedule *s, const kiln__shape *shape) {
+    return kiln__times(shape->blocks * (s->team.threads >> shape->row_shift), shape->slice);
+}
+
 kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) {
     kiln__shape shape = extents_of(exact);
     /* A single row is computed as it would be among others. */
@@ -178,6 +196,7 @@ kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) 
     shape.run_shift = s->passes.ordered ? 0 : log2_from(elements, threads);
     if (s->any.block_lanes) shape.run_shift = log2_from(s->any.block_lanes, LANES);
     if (shape.row_shift < shape.run_shift) shape.row_shift = shape.run_shift;
+    if (s->any.across) find_teams(s, &shape);
     if (s->any.shares_rows && block && (shape.runs == 1 || s->any.block_lanes))
         shape.chunks = (int32_t)kiln__least(kiln__divide_up(all, s->team.threads * s->batch), MOST_CHUNKS);
     return shape;
@@ -186,6 +205,10 @@ kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) 
 bool kiln__shape_grid(const kiln__schedule *s, const kiln__shape *shape, kiln__grid *grid) {
     const int64_t rows = shape->rows_in_lanes ? LANES : s->team.threads >> shape->row_shift;
     const int64_t blocks = kiln__times(kiln__divide_up(shape->rows, shape->chunks > 1 ? 1 : rows), shape->chunks);
+    if (s->any.across) {
+        *grid = (kiln__grid){(unsigned)shape->blocks, 1, 1};
+        return true;
+    }
     const int64_t limit = INT32_MAX, layers = kiln__divide_up(blocks, limit);
     *grid = (kiln__grid){(unsigned)kiln__least(blocks, limit), (unsigned)layers, 1};
     return layers <= 65535;

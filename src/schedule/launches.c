@@ -17,7 +17,7 @@ int kiln__schedule_turns(const kiln__schedule *s) { return 1 + (kiln__row_of(s)-
 bool kiln__schedule_exchanges(const kiln__schedule *schedule) {
     const bool chunks =
         schedule->split.chunks > 1 && !kiln__slots_plan_of(schedule)->bytes; /* of blocks alone, nothing is shared */
-    return chunks || schedule->team.group == KILN__GROUP_GRID || kiln__across_plan_of(schedule)->blocks > 0;
+    return chunks || schedule->team.group == KILN__GROUP_GRID || kiln__schedule_adds_up(schedule);
 }
 
 bool kiln__schedule_has_workspace(const kiln__schedule *schedule) {
@@ -45,7 +45,7 @@ int64_t kiln__schedule_workspace(const kiln__schedule *schedule, const kiln__ir 
 }
 
 int kiln__schedule_launches(const kiln__schedule *schedule, const kiln__ir *ir) {
-    if (kiln__across_plan_of(schedule)->blocks) return 2;
+    if (kiln__schedule_adds_up(schedule)) return 2;
     if (schedule->split.chunks == 1) return 1;
     const int phases = (int)ir->phase_count - (schedule->passes.online >= 0);
     if (schedule->split.combines) return 2 * phases + schedule->split.columns_last + schedule->split.separate_launch;
@@ -59,7 +59,7 @@ bool kiln__schedule_ends(const kiln__schedule *schedule, const kiln__ir *ir, int
 }
 
 int64_t kiln__schedule_last_shared(const kiln__schedule *schedule) {
-    return kiln__across_plan_of(schedule)->blocks ? 0 : schedule->staging.bytes;
+    return kiln__schedule_adds_up(schedule) ? 0 : schedule->staging.bytes;
 }
 
 int64_t kiln__schedule_rows(const kiln__schedule *s, const kiln__problem *problem) {
@@ -128,7 +128,7 @@ bool kiln__schedule_grid(const kiln__schedule *schedule, int64_t rows, int64_t r
 }
 
 unsigned kiln__schedule_last_grid(const kiln__schedule *schedule, const kiln__problem *problem, kiln__grid *grid) {
-    if (kiln__across_plan_of(schedule)->blocks) {
+    if (kiln__schedule_adds_up(schedule)) {
         const int64_t columns = kiln__greatest(problem->cols, 1);
         *grid = (kiln__grid){(unsigned)kiln__divide_up(columns, KILN__TOTAL_COLUMNS), 1, 1};
         return KILN__TOTAL_WARPS * 32;

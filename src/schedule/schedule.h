@@ -240,6 +240,9 @@ typedef struct kiln__any_schedule {
     bool shares_rows;       /* several blocks may work on a row: nothing is reduced, and no row has one value */
     int block_lanes;        /* of a warp that have a run of whole blocks; 0: there are no blocks ... */
     int64_t block_run;      /* ... and its columns, along their axis */
+    bool across;            /* there are values of all rows ... */
+    int across_bytes;       /* ... of so many bytes for each column, and ... */
+    int across_beside;      /* ... for what a row has one value of */
 } kiln__any_schedule;
 
 /* How a row's columns are combined is chosen from the columns, the types, the memory layout and the device, never from
@@ -392,6 +395,10 @@ void kiln__schedule_details(const kiln__ir *ir, const kiln__problem *problem, ki
 /* Where the sums of one ACROSS_REDUCE are among those of a row, and bytes of all of them: of instruction number
  * ir->count. */
 int64_t kiln__across_place(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst);
+/* The same of any number of columns: bytes for each of these, and bytes beside them; columns are padded to multiples of
+ * KILN__PADDED_COLUMNS. */
+#define KILN__PADDED_COLUMNS 16
+void kiln__across_before(const kiln__ir *ir, uint32_t inst, int *columns, int *beside);
 
 /* Where the slots of one BLOCK_REDUCE are among those of all, in rows or chunks of so many columns that so many threads
  * have; of instruction number ir->count: bytes of all. */
@@ -465,6 +472,10 @@ int kiln__column_slots(const kiln__schedule *schedule);
 
 /* Whether blocks exchange their results through a workspace; whether there is one: for these, or for what
  * is sorted of rows. */
+/* Whether a second launch combines what blocks have of values of all rows. */
+static inline bool kiln__schedule_adds_up(const kiln__schedule *s) {
+    return kiln__across_plan_of(s)->blocks > 0 || (s->strategy == KILN__ANY_SHAPE && s->any.across);
+}
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);
 bool kiln__schedule_has_workspace(const kiln__schedule *schedule);
 

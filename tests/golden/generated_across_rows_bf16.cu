@@ -113,6 +113,7 @@ struct kiln_total12 {
 };
 
 [kernel_sources/across.cuh]
+[kernel_sources/totals.cuh]
 /* The outputs that have columns, and what columns add to values of all rows. */
 struct kiln_finish {
     KILN_MEMBER void vector(const kiln_row &row, const kiln_staged &staged, kiln_index col, const kiln_span &span)

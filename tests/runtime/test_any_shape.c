@@ -71,34 +71,51 @@ static void the_shape_tells_where_rows_lie(void **state) {
         const char *text, *axes, *tensors;
         kiln__shape expected; /* but for its extents */
     } cases[] = {
-        {"y = softmax(x)", NULL, "f16[7,4096] f16[7,4096]", {7, 4096, 4096, 1, 0, 0, {0}, 1, 2, 5, 5, 0, 1, 1}},
-        {"y = softmax(x)", NULL, "f16[7,5128] f16[7,5128]", {7, 5128, 5128, 1, 0, 0, {0}, 1, 2, 8, 8, 0, 1, 1}},
-        {"y = softmax(x)", NULL, "f16[7,64] f16[7,64]", {7, 64, 64, 1, 0, 0, {0}, 1, 2, 1, 1, 0, 1, 1}},
-        {"y = softmax(x)", "0", "f32[64,7] f32[64,7]", {7, 64, 64, 1, 0, 0, {0}, 1, 2, 4, 3, 1, 1, 0}},
-        {"y = softmax(x)", "0", "f32[9,7] f32[9,7]", {7, 9, 9, 1, 0, 0, {0}, 1, 2, 0, 0, 0, 1, 0}},
-        {"y = softmax(x)", "0,2", "f32[9,7,16] f32[9,7,16]", {7, 144, 16, 9, 0, 0, {0}, 1, 3, 4, 2, 0, 1, 1}},
-        {"y = x + 1", NULL, "f32[100,1000] f32[100,1000]", {1, 100000, 100000, 1, 0, 0, {0}, 0, 1, 8, 8, 0, 25, 1}},
+        {"y = softmax(x)",
+         NULL,
+         "f16[7,4096] f16[7,4096]",
+         {7, 4096, 4096, 1, 0, 0, 0, 0, {0}, 1, 2, 5, 5, 0, 1, 0, 1}},
+        {"y = softmax(x)",
+         NULL,
+         "f16[7,5128] f16[7,5128]",
+         {7, 5128, 5128, 1, 0, 0, 0, 0, {0}, 1, 2, 8, 8, 0, 1, 0, 1}},
+        {"y = softmax(x)", NULL, "f16[7,64] f16[7,64]", {7, 64, 64, 1, 0, 0, 0, 0, {0}, 1, 2, 1, 1, 0, 1, 0, 1}},
+        {"y = softmax(x)", "0", "f32[64,7] f32[64,7]", {7, 64, 64, 1, 0, 0, 0, 0, {0}, 1, 2, 4, 3, 1, 1, 0, 0}},
+        {"y = softmax(x)", "0", "f32[9,7] f32[9,7]", {7, 9, 9, 1, 0, 0, 0, 0, {0}, 1, 2, 0, 0, 0, 1, 0, 0}},
+        {"y = softmax(x)", "0,2", "f32[9,7,16] f32[9,7,16]", {7, 144, 16, 9, 0, 0, 0, 0, {0}, 1, 3, 4, 2, 0, 1, 0, 1}},
+        {"y = x + 1",
+         NULL,
+         "f32[100,1000] f32[100,1000]",
+         {1, 100000, 100000, 1, 0, 0, 0, 0, {0}, 0, 1, 8, 8, 0, 25, 0, 1}},
         {"y = x + 1",
          NULL,
          "f32[100,1000]{2000,1} f32[100,1000]",
-         {100, 1000, 1000, 1, 0, 0, {0}, 1, 2, 5, 5, 0, 1, 1}},
+         {100, 1000, 1000, 1, 0, 0, 0, 0, {0}, 1, 2, 5, 5, 0, 1, 0, 1}},
         {"y = x + 1",
          NULL,
          "f32[100,2000]{4000,1} f32[100,2000]",
-         {100, 2000, 2000, 1, 0, 0, {0}, 1, 2, 5, 5, 0, 1, 1}},
+         {100, 2000, 2000, 1, 0, 0, 0, 0, {0}, 1, 2, 5, 5, 0, 1, 0, 1}},
         {"y = x / absmax(x, block = 32)",
          NULL,
          "f16[7,4096] f16[7,4096]",
-         {7, 4096, 128, 32, 4096, 32, {0}, 1, 2, 5, 2, 0, 1, 1}},
+         {7, 4096, 128, 32, 4096, 32, 0, 0, {0}, 1, 2, 5, 2, 0, 1, 0, 1}},
         {"y = x / absmax(x, block = 32) + sum(x)",
          "1,2",
          "f16[7,3,100] f16[7,3,100]",
-         {7, 300, 100, 3, 100, 1, {0}, 1, 2, 4, 2, 0, 1, 1}},
+         {7, 300, 100, 3, 100, 1, 0, 0, {0}, 1, 2, 4, 2, 0, 1, 0, 1}},
         {"y = x / absmax(x, block = 32) + sum(x)",
          NULL,
          "f16[7,9] f16[7,9]",
-         {7, 9, 9, 1, 9, 1, {0}, 1, 2, 2, 2, 0, 1, 1}},
-        {"y = x + 1", NULL, "f32[] f32[]", {1, 1, 1, 1, 0, 0, {0}, 0, 0, 0, 0, 0, 1, 0}},
+         {7, 9, 9, 1, 9, 1, 0, 0, {0}, 1, 2, 2, 2, 0, 1, 0, 1}},
+        {"s = sum(x, axes = 0); m = max(x)",
+         NULL,
+         "f32[7,1000] f32[1000] f32[7]",
+         {7, 1000, 1000, 1, 0, 0, 1008, 4032, {0}, 1, 2, 5, 5, 0, 1, 1, 1}},
+        {"s = sum(x, axes = 0); t = sum(x, axes = all); y = max(x)",
+         NULL,
+         "f16[9000,40] f32[40] f32[] f16[9000]",
+         {9000, 40, 40, 1, 0, 0, 48, 256, {0}, 1, 2, 1, 1, 0, 1, 71, 1}},
+        {"y = x + 1", NULL, "f32[] f32[]", {1, 1, 1, 1, 0, 0, 0, 0, {0}, 0, 0, 0, 0, 0, 1, 0, 0}},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         kiln__prepared prepared;
@@ -107,12 +124,12 @@ static void the_shape_tells_where_rows_lie(void **state) {
         memset(found.extents, 0, sizeof found.extents);
         if (memcmp(&found, &cases[i].expected, offsetof(kiln__shape, vectors) + sizeof found.vectors))
             fail_msg("%s of %s: %lld rows of %lld columns, %lld runs of %lld, %lld along %lld, %d of %d dimensions, "
-                     "shifts %d and %d, %s, %d chunks, %s",
+                     "shifts %d and %d, %s, %d chunks, %d blocks of %lld bytes, %lld columns padded, %s",
                      cases[i].text, cases[i].tensors, (long long)found.rows, (long long)found.cols,
                      (long long)found.runs, (long long)found.run, (long long)found.axis_runs, (long long)found.axis,
                      found.row_dims, found.dims, found.row_shift, found.run_shift,
-                     found.rows_in_lanes ? "rows in lanes" : "ranks in lanes", found.chunks,
-                     found.vectors ? "vectors" : "elements");
+                     found.rows_in_lanes ? "rows in lanes" : "ranks in lanes", found.chunks, found.blocks,
+                     (long long)found.slice, (long long)found.padded_cols, found.vectors ? "vectors" : "elements");
         kiln__prepared_free(&prepared);
     }
 }
@@ -134,8 +151,8 @@ static void outputs_of_rows_inputs_have_a_kernel_of_their_own(void **state) {
     bound_destroy(&b);
 }
 
-/* However many columns there are, whether blocks divide them or have them all. */
-static void blocks_of_any_rows_have_one_kernel(void **state) {
+/* However many columns there are, whether blocks divide them or have them all; however many rows add up. */
+static void all_rows_and_blocks_have_one_kernel(void **state) {
     (void)state;
     static const struct {
         const char *text, *outputs, *tensors[5];
@@ -152,6 +169,10 @@ static void blocks_of_any_rows_have_one_kernel(void **state) {
          "y",
          {"f16[4,128] f32[4,8] f16[4,128]", "f16[4,100] f32[4,7] f16[4,100]", "f16[5,15] f32[5,1] f16[5,15]",
           "f16[1,48] f32[1,1] f16[1,48]", "f16[4,48] f32[4,3] f16[4,48]"}},
+        {"y = max(x); s = sum(x * w, axes = 0)",
+         "y,s",
+         {"f32[7,100] f32[100] f32[7] f32[100]", "f32[7,100]{1,7} f32[1] f32[7] f32[100]",
+          "f32[1,100] f32[1,100] f32[1] f32[100]", "f32[7,1] f32[7,1] f32[7] f32[1]", "f32[1,1] f32[1] f32[1] f32[1]"}},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         kiln__prepared first;
@@ -185,7 +206,6 @@ static void programs_without_such_a_kernel_are_told(void **state) {
          "values of blocks within rows, whose columns are combined in their order"},
         {"y = x / absmax(x, block = 3) * max(x, block = 16384)", NULL, "f32[4,64] f32[4,64]",
          "whose blocks of 3 columns lie in runs of 49152"},
-        {"y = softmax(x); d = sum(x, axes = 0)", "y,d", "f32[4,64] f32[4,64] f32[64]", "values of all rows"},
         {"y = sort(x)", NULL, "f32[4,64] f32[4,64]", "rows that are sorted"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -204,7 +224,7 @@ int main(void) {
         cmocka_unit_test(all_shapes_of_a_program_have_one_name),
         cmocka_unit_test(the_shape_tells_where_rows_lie),
         cmocka_unit_test(outputs_of_rows_inputs_have_a_kernel_of_their_own),
-        cmocka_unit_test(blocks_of_any_rows_have_one_kernel),
+        cmocka_unit_test(all_rows_and_blocks_have_one_kernel),
         cmocka_unit_test(programs_without_such_a_kernel_are_told),
     };
     return cmocka_run_group_tests_name("any_shape", tests, NULL, NULL);

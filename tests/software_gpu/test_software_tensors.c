@@ -326,6 +326,40 @@ static const test_case blocked[] = {
     {"lengths(n * 9); y = x - max(x, block = 11)", NULL, "i32[6,1] f32[6,77] f32[6,77]", NULL},
 };
 
+/* Values of all rows: of each column, of all elements, with scalars and inputs that all rows share. */
+static const test_case across[] = {
+    {"y = max(x); s = sum(x, axes = 0)", NULL, "f32[7,100] f32[7] f32[100]", NULL},
+    {"y = max(x); s = sum(x, axes = 0)", NULL, "f16[300,100]@2 f32[300] f32[1,100]", NULL},
+    {"y = x - max(x); s = sum(x * 0.5, axes = 0); t = max(x, axes = 0)", NULL,
+     "f16[300,77]{80,1} f32[300,77] f32[77] f32[77]{2}", NULL},
+    {"n = rms_norm(x, w); y = n; s = sum(n, axes = all); a = absmax(n, axes = all)", NULL,
+     "f16[40,1000] f16[1000] f16[40,1000] f64[] f32[]", NULL},
+    {"y = sum(x); d = v + sum(x * g, axes = 0)", NULL, "f32[70,33] f32[33] f32[70,33]{33,1} f32[70] f32[33]", NULL},
+    {"y = sum(x); d = v * 2 + sum(x, axes = 0) * a", NULL, "f32[70,33]{1,70} f32[1] f32[70] f32[33]", "a"},
+    {"y = sum(x); m = mean(x, axes = (0, 1)); c = count_nonzero(x > 3, axes = all)", NULL,
+     "f32[9,8,33] f32[9,8] f32[33] i64[]", NULL},
+    {"y = max(x); s = sum(x, axes = (0, 2)); e = any(x > 6, axes = all)", "1", "f32[9,8,33] f32[9,33] f32[8] bool[]",
+     NULL},
+    {"y = max(x); s = sum(x, axes = 0)", NULL, "f32[1,100] f32[1] f32[100]", NULL},
+    {"y = max(x); s = sum(x, axes = 0)", NULL, "f32[7,1] f32[7] f32[1]", NULL},
+    {"y = max(x); s = sum(x, axes = 0)", NULL, "f32[1,1] f32[1] f32[1]", NULL},
+    {"y = sum(x); s = sum(x, axes = 0)", NULL, "f32[0,30]{30,1} f32[0] f32[30]", NULL},
+    {"y = x * 2; s = sum(x, axes = 0); p = prod(x * 0.25, axes = all)", "1", "f32[5,8] f32[5,8] f32[8] f32[]", NULL},
+    {"y = rows(t, i) * 2 + max(x); s = sum(x, axes = 0)", NULL, "f32[9,50] i32[20,1] f32[20,50] f32[20,50] f32[50]",
+     NULL},
+    {"s = sum(max(x), axes = 0); y = max(x)", NULL, "f32[50,20] f32[] f32[50]", NULL},
+    {"y = x - median(x); s = sum(x, axes = 0)", NULL, "f32[50,20] f32[50,20] f32[20]", NULL},
+};
+
+static void kernels_for_any_shape_add_up_all_rows(void **unused) {
+    (void)unused;
+    int wrong = count_wrong(across, COUNT(across));
+    policy = KILN_POLICY_ANY_SHAPE;
+    wrong += count_wrong(across, COUNT(across));
+    policy = KILN_POLICY_COMPILE;
+    assert_int_equal(wrong, 0);
+}
+
 static void kernels_for_any_shape_serve_blocks(void **unused) {
     (void)unused;
     int wrong = count_wrong(blocked, COUNT(blocked));
@@ -381,6 +415,7 @@ int main(void) {
         cmocka_unit_test(rows_begin_anywhere),
         cmocka_unit_test(kernels_for_any_shape_serve_what_rows_choose),
         cmocka_unit_test(kernels_for_any_shape_serve_blocks),
+        cmocka_unit_test(kernels_for_any_shape_add_up_all_rows),
         cmocka_unit_test(names_mean_nothing_to_the_compiler),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);

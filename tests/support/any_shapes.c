@@ -29,8 +29,11 @@ const any_shapes_program any_shapes_programs[ANY_SHAPES_PROGRAMS] = {
     {"y = e4m3(x / s) * s", NULL, NULL, {KILN_BF16, KILN_F32, KILN_F32}, 0.13},
     {"y = reduce((a, b) -> where(b != 0, b, a), x, 0)", NULL, NULL, {KILN_I64, KILN_I64}, 0},
     {"s = maximum(absmax(x, block = 32), 0.01); y = x / s", "s,y", NULL, {KILN_BF16, KILN_F32, KILN_F32}, 1e-2},
-    {"n = rms_norm(x, w); s = absmax(n, block = 128); y = n - s", "s,y", NULL,
-     {KILN_F16, KILN_F16, KILN_F32, KILN_F32}, 4e-3},
+    {"n = rms_norm(x, w); s = absmax(n, block = 128); y = n - s",
+     "s,y",
+     NULL,
+     {KILN_F16, KILN_F16, KILN_F32, KILN_F32},
+     4e-3},
     {"y = x - mean(x, block = 24) + max(x)", NULL, "0", {KILN_F32, KILN_F32}, 1e-4},
     {"a = any(x > 1.9); b = all(x > -1.9); y = min(x)", "a,b,y", NULL, {KILN_F32, KILN_BOOL, KILN_BOOL, KILN_F32}, 0},
 };
