@@ -231,9 +231,7 @@ void kiln__emit_staged(const kiln__emitter *e);
 /* Of a kernel that serves any shape: what a row knows besides; kiln_enter_run. */
 void kiln__emit_any_members(const kiln__emitter *e);
 void kiln__emit_any_run(const kiln__emitter *e);
-/* struct kiln_block<instruction> of such a kernel, which works on vectors; of another such struct the function that
- * reduces a run's blocks for what the loop needs. */
-void kiln__emit_any_blocks(kiln__emitter *e);
+/* Of a struct that works on vectors: the function that reduces a run's blocks for what the loop needs. */
 void kiln__emit_needed_blocks(const kiln__emitter *e);
 
 /* ---- row.c ---- */
@@ -284,6 +282,11 @@ void kiln__emit_phase(kiln__emitter *e, uint32_t phase);
 bool kiln__emit_finish(kiln__emitter *e);
 /* struct kiln_stored: the work of phase 0 and that of the outputs on each vector. */
 void kiln__emit_stored(const kiln__emitter *e);
+
+/* ---- blocks_any.c ---- */
+
+/* struct kiln_block<instruction> of a kernel that serves any shape, which works on vectors. */
+void kiln__emit_any_blocks(kiln__emitter *e);
 
 /* ---- slots.c ---- */
 
