@@ -23,7 +23,7 @@ template <class Block> KILN_DEVICE Block kiln_part_of_block(const kiln_row &row)
     part.clear();
     beside.clear();
     kiln_staging::each<KILN_VECTOR_WIDTH>(row, row.vectors, part);
-    kiln_staging::each<1>(row, kiln_staging::singles(row), beside);
+    kiln_staging::each<KILN_SINGLE>(row, kiln_staging::singles(row), beside);
     return Block::combine(part, beside);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Layout: known at run time. A run's columns are row.vectors vectors from column row.start + row.head on, where the
- * tensor of reference is aligned, and single elements before and behind them; tensors that are not aligned there are
- * shifted into place. Where a tensor's columns do not lie side by side all are single ones. */
+ * tensor of reference is aligned, and single elements before and behind them, or pairs where some tensor has two to a
+ * byte; tensors that are not aligned there are shifted into place. Where a tensor's columns do not lie side by side all
+ * are single ones. */
 
 /* Columns of a run, and of the row: rows that have lengths have one run, which ends where the row does; runs of blocks
  * know theirs. */
@@ -32,11 +33,15 @@ template <class T> KILN_DEVICE int kiln_head(const T *p) {
 template <int V, class T, int N>
 KILN_DEVICE void kiln_fetch_any(kiln_vector<T, N> &vector, const kiln_row &row, const T *p, kiln_i64 stride,
                                 kiln_index col) {
-    if constexpr (N > 1)
+    if constexpr (N > KILN_SINGLE) {
         if (stride != 0) return kiln_fetch_moved<V>(vector, p + row.start, col - row.start, KILN_RUN(row), kiln_span());
-    const T same = p[N > 1 ? 0 : col * stride];
+        const T same = p[0];
 #pragma unroll
-    for (int j = 0; j < N; ++j) vector.set(j, same);
+        for (int j = 0; j < N; ++j) vector.set(j, same);
+    } else {
+#pragma unroll
+        for (int j = 0; j < N; ++j) vector.set(j, p[(col + j) * stride]);
+    }
 }
 #ifdef KILN_BLOCK_RUN
 /* Of values that R columns share each, p being the run's first and `stride` from one to the next. */
@@ -57,8 +62,28 @@ KILN_DEVICE void kiln_fetch_shared(kiln_vector<T, N> &vector, const kiln_row &ro
 #endif
 template <int V, class T, int N>
 KILN_DEVICE void kiln_put_any(const kiln_vector<T, N> &vector, T *p, kiln_i64 stride, kiln_index col) {
-    if constexpr (N > 1)
+    if constexpr (N > KILN_SINGLE) {
         kiln_put_moved<V>(vector, p, col, kiln_span());
-    else
-        p[col * stride] = vector.get(0);
+    } else {
+#pragma unroll
+        for (int j = 0; j < N; ++j) p[(col + j) * stride] = vector.get(j);
+    }
 }
+#if KILN_SINGLE > 1
+/* Of two elements to a byte, which lie side by side: in one access where they begin at one. */
+template <int V, int N, class Byte>
+KILN_DEVICE void kiln_fetch_any(kiln_vector<kiln_e2m1, N> &vector, const kiln_row &, kiln_packed<Byte> p, kiln_i64,
+                                kiln_index col) {
+    const unsigned char *const from = (p + col).pair();
+    if ((kiln_u64)from % (N / 2) == 0) return kiln_fetch<N>(vector, p + col, kiln_span());
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) vector.pairs[i] = from[i];
+}
+template <int V, int N, class Byte>
+KILN_DEVICE void kiln_put_any(const kiln_vector<kiln_e2m1, N> &vector, kiln_packed<Byte> p, kiln_i64, kiln_index col) {
+    unsigned char *const to = (p + col).pair();
+    if ((kiln_u64)to % (N / 2) == 0) return kiln_put<N>(vector, p + col, kiln_span());
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) to[i] = vector.pairs[i];
+}
+#endif

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Staging: none. Every pass reads the row again, run by run, KILN_BATCH vectors of a thread in flight at a time, and
- * as many single elements. */
+ * as many single elements, or pairs. */
 
 struct kiln_staging {
     /* The column of a run's single element number i, or of its vector. */
-    static KILN_MEMBER kiln_index column_of(const kiln_row &row, kiln_index i, const kiln_staged_of<1> &) {
-        return row.start + (i < row.head ? i : i + row.vectors * KILN_VECTOR_WIDTH);
-    }
     template <int N>
     static KILN_MEMBER kiln_index column_of(const kiln_row &row, kiln_index i, const kiln_staged_of<N> &) {
-        return row.start + row.head + i * N;
+        if (N > KILN_SINGLE) return row.start + row.head + i * N;
+        return row.start + i * N + (i * N < row.head ? 0 : row.vectors * KILN_VECTOR_WIDTH);
     }
     /* Of so many vectors, or elements, of a run those of this rank. */
     template <int N, class Body> static KILN_MEMBER void each(const kiln_row &row, kiln_index count, Body &body) {
@@ -29,7 +27,7 @@ struct kiln_staging {
         }
     }
     static KILN_MEMBER kiln_index singles(const kiln_row &row) {
-        return KILN_RUN(row) - row.vectors * KILN_VECTOR_WIDTH;
+        return (KILN_RUN(row) - row.vectors * KILN_VECTOR_WIDTH) / KILN_SINGLE;
     }
 
     KILN_MEMBER void fill(const kiln_row &) {}
@@ -77,7 +75,7 @@ struct kiln_staging {
             Phase::blocks(part);
 #endif
             each<KILN_VECTOR_WIDTH>(part, part.vectors, phase);
-            each<1>(part, singles(part), beside);
+            each<KILN_SINGLE>(part, singles(part), beside);
         }
         phase = Phase::combine(phase, beside);
     }
@@ -94,7 +92,7 @@ struct kiln_staging {
             Body::blocks(part);
 #endif
             each<KILN_VECTOR_WIDTH>(part, part.vectors, body);
-            each<1>(part, singles(part), body);
+            each<KILN_SINGLE>(part, singles(part), body);
         }
 #endif
     }

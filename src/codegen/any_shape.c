@@ -49,7 +49,7 @@ static void emit_find_vectors(const kiln__emitter *e) {
         kiln__write(e,
                     "    if (!row.args.shape.vectors) return;\n"
                     "    const int head = kiln_head(row.%s + row.start);\n    if (KILN_RUN(row) <= head) return;\n"
-                    "    row.head = head;\n"
+                    "    row.head = head / KILN_SINGLE * KILN_SINGLE;\n"
                     "    row.vectors = (KILN_RUN(row) - head) / KILN_VECTOR_WIDTH;\n"
                     "    if (row.vectors == 0) row.head = 0;\n",
                     e->name[reference]);

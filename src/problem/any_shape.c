@@ -15,6 +15,15 @@ static bool combines_counts(const kiln__ir *ir) {
     return false;
 }
 
+/* Of columns. The last one may have as many as are left. */
+static bool has_odd_blocks(const kiln__problem *p) {
+    bool odd = false;
+    for (int i = 0; i < p->block_count; i++) odd |= p->blocks[i] % 2 && p->blocks[i] != p->uneven_columns;
+    for (int o = 0; o < p->input_count + p->output_count; o++)
+        odd |= p->operands[o].run % 2 && p->operands[o].run != p->uneven_columns;
+    return odd;
+}
+
 kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
     const struct {
         bool has;
@@ -26,7 +35,9 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
          "values of blocks within rows, whose columns are combined in their order"},
         {kiln__ir_sorts(ir), "rows that are sorted"},
         {p->first, "outputs of a row's first columns"},
-        {p->packed, "tensors of two elements to a byte"},
+        {p->packed && (p->ordered || kiln__ir_scans(ir)),
+         "tensors of two elements to a byte, and columns combined in their order"},
+        {p->packed && has_odd_blocks(p), "tensors of two elements to a byte, and blocks of an odd number"},
         {combines_counts(ir), "a combine that asks for the number of columns"},
     };
     for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
@@ -63,8 +74,11 @@ static bool output_has_columns(const kiln__ir *ir, const kiln__problem *exact, i
 }
 
 bool kiln__any_shape_has_columns(const kiln__ir *ir, const kiln__problem *exact) {
-    for (int o = 0; o < exact->output_count && exact->cols != 1; o++)
-        if (output_has_columns(ir, exact, o) != exact->operands[exact->input_count + o].per_element) return false;
+    for (int o = 0; o < exact->output_count && exact->cols != 1; o++) {
+        const kiln__operand *known = &exact->operands[exact->input_count + o];
+        if (output_has_columns(ir, exact, o) != known->per_element) return false;
+        if (known->run && !run_of(ir, exact, exact->input_count + o)) return false;
+    }
     return true;
 }
 
@@ -87,7 +101,8 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
     out->offsets = exact->offsets;
     out->last_axis = exact->last_axis;
     out->ordered = exact->ordered || kiln__ir_scans(ir); /* which one column has none of */
-    out->least_vector = 1;
+    out->packed = exact->packed;
+    out->least_vector = exact->packed ? 2 : 1;
     out->most_vector = 16;
     out->input_count = exact->input_count;
     out->output_count = exact->output_count;
@@ -100,6 +115,11 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
         operand->per_element = operand->output ? output_has_columns(ir, exact, o - out->input_count)
                                                : o >= tensors || all_columns || known->per_element;
         operand->run = o < tensors ? run_of(ir, exact, o) : 0;
+        if (known->run && !operand->run)
+            return kiln__fail(
+                KILN_E_UNSUPPORTED,
+                "no kernel serves any shape of '%s', which has an output of one value for blocks of two sizes",
+                ir->text);
         operand->per_element |= operand->run != 0;
         operand->across = known->across;
         operand->own_columns = operand->per_element && !operand->run && !operand->across;
@@ -110,5 +130,5 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
     }
     kiln__find_reductions(ir, out);
     out->block_run = find_run(ir, out);
-    return kiln__any_shape_check(ir, exact);
+    return kiln__any_shape_check(ir, out);
 }

@@ -24,12 +24,12 @@ enum {
     SUMS_BYTES = 1 << 25     /* ... whose sums are no more than its L2 has room for */
 };
 
-/* The narrowest of the inputs, or of the outputs, that have columns; -1: none has. */
+/* The narrowest of the inputs, or of the outputs, that have columns in bytes of their own; -1: none has. */
 static int narrowest(const kiln__problem *problem, bool output) {
     int found = -1;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) {
         const kiln__operand *operand = &problem->operands[o];
-        if (operand->output != output || !operand->own_columns) continue;
+        if (operand->output != output || !operand->own_columns || kiln__type_is_packed(operand->type)) continue;
         if (found < 0 || kiln_type_size(operand->type) < kiln_type_size(problem->operands[found].type)) found = o;
     }
     return found;

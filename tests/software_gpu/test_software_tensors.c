@@ -351,6 +351,30 @@ static const test_case across[] = {
     {"y = x - median(x); s = sum(x, axes = 0)", NULL, "f32[50,20] f32[50,20] f32[20]", NULL},
 };
 
+/* Two elements to a byte. */
+static const test_case packed[] = {
+    {"q = x * 2", NULL, "f16[7,64] e2m1[7,64]", NULL},
+    {"q = x * 2", NULL, "f16[7,46]@2 e2m1[7,46]{48,1}", NULL},
+    {"y = q * 2", NULL, "e2m1[7,46] f32[7,46]{92,2}", NULL},
+    {"y = q + p", NULL, "e2m1[7,46] e2m1[46] f32[7,46]@4", NULL},
+    {"q = e2m1(x / absmax(x))", NULL, "f32[7,300]{301,1} e2m1[7,300]", NULL},
+    {"s = absmax(x, block = 32); y = x * 2; t = s", NULL, "e2m1[5,100] f32[5,100] f32[5,4]", NULL},
+    {"s = absmax(x, block = 32); q = x / s; t = s", NULL, "bf16[5,1000] e2m1[5,1000] e8m0[5,32]", NULL},
+    {"y = q * repeat(s, 16)", NULL, "e2m1[5,100] e4m3[5,7] bf16[5,100]", NULL},
+    {"y = q * repeat(s, 16) * t", "1,2", "e2m1[5,6,32]{1024,64,1} e4m3[5,6,2] f32[] bf16[5,6,32]", NULL},
+    {"m = max(q); s = sum(q, axes = 0)", NULL, "e2m1[50,30] f32[50] f32[30]", NULL},
+    {"m = max(q) + median(q)", NULL, "e2m1[5,4000] f32[5]", NULL},
+};
+
+static void kernels_for_any_shape_have_packed_elements(void **unused) {
+    (void)unused;
+    int wrong = count_wrong(packed, COUNT(packed));
+    policy = KILN_POLICY_ANY_SHAPE;
+    wrong += count_wrong(packed, COUNT(packed));
+    policy = KILN_POLICY_COMPILE;
+    assert_int_equal(wrong, 0);
+}
+
 static void kernels_for_any_shape_add_up_all_rows(void **unused) {
     (void)unused;
     int wrong = count_wrong(across, COUNT(across));
@@ -414,6 +438,7 @@ int main(void) {
         cmocka_unit_test(values_for_several_columns_follow_their_axis),
         cmocka_unit_test(rows_begin_anywhere),
         cmocka_unit_test(kernels_for_any_shape_serve_what_rows_choose),
+        cmocka_unit_test(kernels_for_any_shape_have_packed_elements),
         cmocka_unit_test(kernels_for_any_shape_serve_blocks),
         cmocka_unit_test(kernels_for_any_shape_add_up_all_rows),
         cmocka_unit_test(names_mean_nothing_to_the_compiler),
