@@ -17,6 +17,8 @@
 #define KILN_ROW_COLUMNS(row) row.args.shape.cols
 #endif
 
+#define KILN_END KILN_ROW_COLUMNS(row)
+
 /* What is loaded and stored is whole. */
 struct kiln_span {
     static constexpr bool always_whole = true;

@@ -53,23 +53,20 @@ template <int NUMBER_BITS> struct kiln_small_composite {
     KILN_MEMBER bool operator>(const kiln_small_composite &b) const { return all > b.all; }
 };
 
-/* How often runs of so many columns are merged, two each, until one is left. */
-KILN_DEVICE constexpr int kiln_merges(int run, int columns) {
-    return run < columns ? 1 + kiln_merges(2 * run, columns) : 0;
-}
-
 /* Of a row, whose values are there before and whose composites are in order when it returns. */
 template <class Order> struct kiln_sorting {
     typedef typename Order::value value;
     typedef typename kiln_order<value>::key key;
     typedef typename Order::composite composite;
     static constexpr int threads = KILN_THREADS_PER_ROW, own = Order::own, tile = own * threads;
-    static constexpr int tiles = (Order::columns + tile - 1) / tile, merges = kiln_merges(1, tiles);
+    static KILN_MEMBER constexpr int tiles() { return Order::tiles(); }
+    /* How often runs of tiles are merged, two each, until one is left. */
+    static KILN_MEMBER constexpr int merges() { return Order::merges(); }
 
     static KILN_MEMBER value *values() { return &kiln_carried<value>(Order::place, 0); }
     /* Of the row, in the end; 1: the second array, between which merges of tiles go back and forth. */
     static KILN_MEMBER composite *composites(int array = 0) {
-        return &kiln_carried<composite>(Order::composites, array * tiles * tile);
+        return &kiln_carried<composite>(Order::composites, array * tiles() * tile);
     }
     static KILN_MEMBER int least(int a, int b) { return a < b ? a : b; }
 
@@ -176,16 +173,16 @@ template <class Order> struct kiln_sorting {
         constexpr int group = threads - 1;
         int *const begins = reinterpret_cast<int *>(in + tile);
 #pragma unroll 1
-        for (int begin = 0; begin < tiles; begin += group) {
+        for (int begin = 0; begin < tiles(); begin += group) {
             const int mine = begin + kiln_rank();
-            if (mine < tiles) {
+            if (mine < tiles()) {
                 const pair p(run, mine);
                 begins[kiln_rank()] = split(from + p.first, p.middle - p.first, from + p.middle, p.last - p.middle,
                                             mine * tile - p.first);
             }
             kiln_row_barrier();
 #pragma unroll 1
-            for (int t = begin; t < least(begin + group, tiles); ++t) {
+            for (int t = begin; t < least(begin + group, tiles()); ++t) {
                 const pair p(run, t);
                 const int a = begins[t - begin], b = t * tile - p.first - a;
                 const int end = (t + 1) * tile == p.last ? p.middle - p.first : begins[t - begin + 1];
@@ -197,8 +194,8 @@ template <class Order> struct kiln_sorting {
     struct pair {
         int first, middle, last;
         KILN_MEMBER pair(int run, int t)
-            : first(t / (2 * run) * (2 * run) * tile), middle(least(first + run * tile, tiles * tile)),
-              last(least(middle + run * tile, tiles * tile)) {}
+            : first(t / (2 * run) * (2 * run) * tile), middle(least(first + run * tile, tiles() * tile)),
+              last(least(middle + run * tile, tiles() * tile)) {}
     };
     static KILN_MEMBER void merge_tile(composite *in, const composite *a, int count_a, const composite *b,
                                        composite *to) {
@@ -220,23 +217,23 @@ template <class Order> struct kiln_sorting {
         composite at[own];
         kiln_row_barrier();
 #pragma unroll 1
-        for (int t = 0; t < tiles; ++t) {
+        for (int t = 0; t < tiles(); ++t) {
             arrange(at, t * tile + kiln_rank() * own, count);
             merge_shares(in, at, count - t * tile);
             if constexpr (kiln_row_is_away) {
-                copy(composites(merges % 2) + t * tile, in);
+                copy(composites(merges() % 2) + t * tile, in);
                 kiln_row_barrier();
             }
         }
-        if constexpr (tiles > 1)
+        if (tiles() == 1) return;
 #pragma unroll 1
-            for (int m = 0; m < merges; ++m)
-                merge_tiles(in, 1 << m, composites((merges - m) % 2), composites((merges - m + 1) % 2));
+        for (int m = 0; m < merges(); ++m)
+            merge_tiles(in, 1 << m, composites((merges() - m) % 2), composites((merges() - m + 1) % 2));
     }
 };
 
 template <class Order> KILN_DEVICE void kiln_sort(kiln_index count) {
-    kiln_sorting<Order>::sort(count < Order::columns ? (int)count : Order::columns);
+    kiln_sorting<Order>::sort(count < Order::most() ? (int)count : Order::most());
 }
 
 /* Goes over the first places of the row's order, of which a thread has one at a time. */

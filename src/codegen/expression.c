@@ -202,7 +202,8 @@ static const char *spell_place_taken(const kiln__emitter *e, uint32_t i, int o, 
     const char *place = kiln__spell(e, "kiln_place_of_column(row.args.shape, row.args.strides_%s, %s)", name, column);
     if (!e->element[i] || !e->problem->operands[o].per_element) return place;
     /* It points to where one of the row's runs would begin. */
-    return kiln__spell(e, "%s - kiln_place_of_run(row.args.shape, row.args.strides_%s, row.run)", place, name);
+    return kiln__spell(e, "%s - kiln_place_%s(row.args.shape, row.args.strides_%s, row.%s)", place,
+                       e->problem->block_run ? "around" : "of_run", name, e->problem->block_run ? "base" : "run");
 }
 
 /* An input at one column, 0 where there is none such. */

@@ -32,7 +32,8 @@ const char *kiln__spell_block_number(const kiln__emitter *e, int64_t run, const 
 
 bool kiln__has_slots(const kiln__emitter *e, uint32_t inst) {
     const kiln__op op = e->ir->insts[inst].op;
-    if (e->problem->block_run) return op == KILN__OP_BLOCK_REDUCE;
+    if (e->problem->any_shape)
+        return (e->problem->block_run && op == KILN__OP_BLOCK_REDUCE) || (e->problem->sorted && kiln__op_is_order(op));
     return kiln__slots_plan_of(e->schedule)->bytes > 0 && (op == KILN__OP_BLOCK_REDUCE || kiln__op_is_order(op));
 }
 
@@ -41,6 +42,7 @@ uint32_t kiln__sorted_by(const kiln__emitter *e, uint32_t i) {
 }
 
 int64_t kiln__slots_begin(const kiln__emitter *e, uint32_t i) {
+    if (e->problem->any_shape) return kiln__sorted_before(e->ir, e->problem, i);
     return kiln__slots_plan_of(e->schedule)->slots + kiln__slots_place(e->ir, e->problem,
                                                                        kiln__slots_plan_of(e->schedule)->columns,
                                                                        e->schedule->team.threads_per_row, i);

@@ -36,5 +36,6 @@ static void emit_block_loop(kiln__emitter *e, uint32_t i) {
 
 void kiln__emit_block_loops(kiln__emitter *e) {
     for (uint32_t i = 0; i < e->ir->count; i++)
-        if (kiln__is_put_down(e, i)) emit_block_loop(e, i);
+        if (kiln__is_put_down(e, i) && !(e->problem->any_shape && e->ir->insts[i].op == KILN__OP_BLOCK_REDUCE))
+            emit_block_loop(e, i);
 }

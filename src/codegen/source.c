@@ -226,6 +226,13 @@ static void emit_slots(const kiln__emitter *e) {
     emit_part(e, "block_slots.cuh");
 }
 
+static void emit_any_sort(const kiln__emitter *e) {
+    kiln__write(e, "#define KILN_TILE_BYTES %d\n", e->schedule->any.tile_bytes);
+    emit_part(e, "rows_any.cuh");
+    emit_part(e, "sort.cuh");
+    kiln__emit_orders(e);
+}
+
 static void emit_sort(const kiln__emitter *e) {
     const kiln__slots_plan *plan = kiln__slots_plan_of(e->schedule);
     kiln__write(e, "#define KILN_ROW_BYTES %d\n#define KILN_ROUND %lld\n", plan->row_bytes, (long long)plan->round);
@@ -238,14 +245,13 @@ static void emit_sort(const kiln__emitter *e) {
 
 static void emit_phases(kiln__emitter *e) {
     if (kiln__slots_plan_of(e->schedule)->bytes && e->problem->block_count) emit_slots(e);
-    if (e->problem->sorted) emit_sort(e);
+    if (e->problem->sorted) (e->problem->any_shape ? emit_any_sort : emit_sort)(e);
     if (e->problem->any_shape) {
         emit_part_if(e, e->problem->block_count > 0, "blocks_any.cuh");
         kiln__emit_any_blocks(e);
-    } else {
+    } else
         kiln__emit_block_states(e);
-        kiln__emit_block_loops(e);
-    }
+    kiln__emit_block_loops(e);
     for (uint32_t p = 0; p < e->ir->phase_count; p++) {
         kiln__emit_phase(e, p);
         kiln__emit_after(e, p);

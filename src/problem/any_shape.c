@@ -7,6 +7,7 @@
 
 /* What is weighed where a number of columns is asked for. */
 #define TYPICAL_COLUMNS 4096
+#define MOST_SORTED (1LL << 28)
 
 static bool combines_counts(const kiln__ir *ir) {
     for (uint32_t c = 0; c < ir->combine_count; c++)
@@ -33,8 +34,9 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
         {p->across && (p->ordered || kiln__ir_scans(ir)), "values of all rows, and columns combined in their order"},
         {kiln__has_blocks(p) && (p->ordered || kiln__ir_scans(ir)),
          "values of blocks within rows, whose columns are combined in their order"},
-        {kiln__ir_sorts(ir), "rows that are sorted"},
-        {p->first, "outputs of a row's first columns"},
+        {kiln__ir_sorts(ir) && p->across, "rows that are sorted, and values of all rows"},
+        {kiln__ir_sorts(ir) && kiln__has_blocks(p), "rows that are sorted, and values of blocks within rows"},
+        {kiln__ir_sorts(ir) && p->cols > MOST_SORTED, "rows that are sorted, of more than 2^28 columns"},
         {p->packed && (p->ordered || kiln__ir_scans(ir)),
          "tensors of two elements to a byte, and columns combined in their order"},
         {p->packed && has_odd_blocks(p), "tensors of two elements to a byte, and blocks of an odd number"},
@@ -101,6 +103,8 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
     out->offsets = exact->offsets;
     out->last_axis = exact->last_axis;
     out->ordered = exact->ordered || kiln__ir_scans(ir); /* which one column has none of */
+    out->sorted = kiln__ir_sorts(ir);
+    out->first = exact->first;
     out->packed = exact->packed;
     out->least_vector = exact->packed ? 2 : 1;
     out->most_vector = 16;
@@ -122,7 +126,8 @@ kiln_status kiln__any_shape_problem(const kiln__ir *ir, const kiln__problem *exa
                 ir->text);
         operand->per_element |= operand->run != 0;
         operand->across = known->across;
-        operand->own_columns = operand->per_element && !operand->run && !operand->across;
+        operand->first = known->first;
+        operand->own_columns = operand->per_element && !operand->run && !operand->across && !operand->first;
         operand->taken = known->taken;
         operand->packed_rows = known->packed_rows;
         if (known->table.rows) operand->table = (kiln__indexed_rows){1, 1}; /* whichever: a launch tells */

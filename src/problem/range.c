@@ -50,6 +50,7 @@ static kiln_status check(const kiln__ir *ir, const kiln__problem *p) {
                         : p->taken                            ? "an index chooses columns"
                         : p->offsets >= 0                     ? "offsets place rows"
                         : p->lengths                          ? "rows have lengths"
+                        : p->sorted || p->first               ? "rows are sorted"
                         : p->across                           ? "values are of all rows"
                         : kiln__has_blocks(p)                 ? "values are of blocks within rows"
                         : p->ordered                          ? "columns are combined in their order"

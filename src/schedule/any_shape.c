@@ -21,7 +21,8 @@ enum {
     LEAST_LANES = 4,         /* of a run of blocks, so that what they load together is a line of memory or more */
     MOST_SLOT_BYTES = 40960, /* and what phases exchange, of 48 KB */
     MOST_BLOCKS = 512,       /* that go through all rows: some for each processor of any device ... */
-    SUMS_BYTES = 1 << 25     /* ... whose sums are no more than its L2 has room for */
+    SUMS_BYTES = 1 << 25,    /* ... whose sums are no more than its L2 has room for, ... */
+    SORTED_BYTES = 1 << 28   /* ... or what they sort no more than this */
 };
 
 /* The narrowest of the inputs, or of the outputs, that have columns in bytes of their own; -1: none has. */
@@ -88,6 +89,17 @@ static kiln_status choose_threads(const kiln__ir *ir, const kiln__problem *probl
                       ir->text, problem->blocks[0], s->any.block_run);
 }
 
+static void find_tiles(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
+    if (!problem->sorted) return;
+    s->any.sorted_bytes = kiln__sorted_before(ir, problem, ir->count);
+    for (uint32_t i = 0; i < ir->count; i++) {
+        if (ir->insts[i].op != KILN__OP_ORDER) continue;
+        const kiln__order_room room = kiln__order_room_of(ir, problem, 0, s->team.threads, i);
+        s->any.tile = (int)kiln__greatest(s->any.tile, room.own * s->team.threads);
+        s->any.tile_bytes = (int)kiln__greatest(s->any.tile_bytes, room.tile_bytes);
+    }
+}
+
 kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     const int output = narrowest(problem, true);
     kiln_status status;
@@ -108,9 +120,11 @@ kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *pr
     const int64_t exchanged = kiln__schedule_turns(s) * s->team.threads * kiln__schedule_exchanged(s, ir);
     s->any.across = problem->across;
     kiln__across_before(ir, ir->count, &s->any.across_bytes, &s->any.across_beside);
-    const bool whole_rows = s->passes.ordered || problem->block_run || s->any.across; /* their threads are neighbours */
+    find_tiles(ir, problem, s);
+    const bool whole_rows =
+        s->passes.ordered || problem->block_run || s->any.across || problem->sorted; /* their threads are neighbours */
     s->any.lanes_can_be_rows = !whole_rows && exchanged <= KILN__COLUMN_STATIC_BYTES;
-    s->any.shares_rows = ir->phase_count == 0 && !s->any.across;
+    s->any.shares_rows = ir->phase_count == 0 && !s->any.across && !problem->sorted;
     for (int o = 0; o < problem->output_count; o++)
         s->any.shares_rows = s->any.shares_rows && problem->operands[problem->input_count + o].per_element;
     s->steps = s->batch;
@@ -176,6 +190,15 @@ static void find_teams(const kiln__schedule *s, kiln__shape *shape) {
     shape->blocks = (int32_t)kiln__greatest(kiln__least(kiln__least(room, rows), MOST_BLOCKS), 1);
 }
 
+/* Blocks that go through the rows, each of which has memory for one that is sorted: whole tiles of any size. */
+static void find_sorted(const kiln__schedule *s, kiln__shape *shape) {
+    shape->padded_cols = kiln__divide_up(shape->cols, KILN__PADDED_COLUMNS) * KILN__PADDED_COLUMNS + s->any.tile;
+    shape->slice = kiln__times(shape->padded_cols, s->any.sorted_bytes);
+    const int64_t room = kiln__least(SORTED_BYTES / shape->slice, MOST_BLOCKS);
+    shape->blocks = (int32_t)kiln__greatest(kiln__least(room, shape->rows), 1);
+    shape->row_shift = log2_from(s->team.threads, s->team.threads);
+}
+
 int64_t kiln__shape_workspace(const kiln__schedule *s, const kiln__shape *shape) {
     return kiln__times(shape->blocks * (s->team.threads >> shape->row_shift), shape->slice);
 }
@@ -192,6 +215,7 @@ kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) 
     const bool block = all > COLUMNS_OF_LANES * LANES;
     const int64_t at_once = kiln__divide_up(all, s->batch); /* as many threads have all under way */
     shape.row_shift = rows_are_closer && few ? 0 : block ? log2_from(all, s->team.threads) : log2_from(at_once, LANES);
+    if (s->any.sorted_bytes) find_sorted(s, &shape);
     const int threads = shape.rows_in_lanes ? s->team.threads / LANES : 1 << shape.row_shift;
     shape.run_shift = s->passes.ordered ? 0 : log2_from(elements, threads);
     if (s->any.block_lanes) shape.run_shift = log2_from(s->any.block_lanes, LANES);
@@ -205,7 +229,7 @@ kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) 
 bool kiln__shape_grid(const kiln__schedule *s, const kiln__shape *shape, kiln__grid *grid) {
     const int64_t rows = shape->rows_in_lanes ? LANES : s->team.threads >> shape->row_shift;
     const int64_t blocks = kiln__times(kiln__divide_up(shape->rows, shape->chunks > 1 ? 1 : rows), shape->chunks);
-    if (s->any.across) {
+    if (shape->blocks) {
         *grid = (kiln__grid){(unsigned)shape->blocks, 1, 1};
         return true;
     }

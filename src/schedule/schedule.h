@@ -243,6 +243,9 @@ typedef struct kiln__any_schedule {
     bool across;            /* there are values of all rows ... */
     int across_bytes;       /* ... of so many bytes for each column, and ... */
     int across_beside;      /* ... for what a row has one value of */
+    int64_t sorted_bytes;   /* of the workspace, for each column of a row that is sorted; 0: none is ... */
+    int tile;               /* ... and columns of the largest tile that is sorted at a time, ... */
+    int tile_bytes;         /* ... in shared memory */
 } kiln__any_schedule;
 
 /* How a row's columns are combined is chosen from the columns, the types, the memory layout and the device, never from
@@ -418,6 +421,8 @@ typedef struct kiln__order_room {
 } kiln__order_room;
 kiln__order_room kiln__order_room_of(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, int threads,
                                      uint32_t order);
+/* Of rows of any number of columns: bytes of each of these that are before an instruction's, in the row's memory. */
+int64_t kiln__sorted_before(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst);
 /* How a row's largest values are chosen. */
 typedef struct kiln__choosing {
     int groups;   /* of the row's threads ... */

@@ -92,8 +92,34 @@ static int counted_by(int64_t room, int threads) {
     return (int)kiln__least(kiln__divide_up(room, threads), room <= FEW_VALUES ? FEW_VALUES : COUNTED_VALUES);
 }
 
+/* What a thread has of a tile, of composites of so many bytes: an odd number, so that threads begin in all banks. */
+static int most_own(int composite_bytes) { return SORTED_WORDS / (composite_bytes / 4) | 1; }
+
+/* Of rows of any number of columns: places are bytes of each of them, and two arrays of composites follow the values.
+ */
+static kiln__order_room any_order_room(const kiln__ir *ir, const kiln__problem *problem, int threads, uint32_t order) {
+    const uint32_t value = ir->insts[order].args[0];
+    kiln__order_room room = {.composites = kiln__ctype_bytes(ir->insts[value].type)};
+    find_key(ir, problem, value, &room);
+    room.composite_bytes = room.key_bits > 32 ? 16 : 8;
+    room.own = most_own(room.composite_bytes);
+    room.bytes = room.composites + 2 * room.composite_bytes;
+    room.tile_bytes = (int64_t)room.own * threads * room.composite_bytes + threads * (int64_t)sizeof(int);
+    return room;
+}
+
+int64_t kiln__sorted_before(const kiln__ir *ir, const kiln__problem *problem, uint32_t inst) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < inst; i++) {
+        if (ir->insts[i].op == KILN__OP_ORDER) bytes += any_order_room(ir, problem, 0, i).bytes;
+        if (kiln__carries(ir, &ir->insts[i])) bytes += kiln__ctype_bytes(ir->insts[i].type);
+    }
+    return bytes;
+}
+
 kiln__order_room kiln__order_room_of(const kiln__ir *ir, const kiln__problem *problem, int64_t columns, int threads,
                                      uint32_t order) {
+    if (problem->any_shape) return any_order_room(ir, problem, threads, order);
     const bool chosen = ir->insts[order].u.order.first;
     kiln__order_room room = {.columns = values_in_order(ir, columns, order),
                              .composites = bytes_in_order(ir, columns, order)};
@@ -102,7 +128,7 @@ kiln__order_room kiln__order_room_of(const kiln__ir *ir, const kiln__problem *pr
     if (!chosen && room.key_bits + number_bits(room.columns) <= 32) room.composite_bytes = 4;
     const int composite = room.composite_bytes;
     const int64_t each = kiln__divide_up(room.columns, threads);
-    room.own = (int)kiln__least(each, SORTED_WORDS / (composite / 4)) | 1; /* odd: they begin in all banks */
+    room.own = (int)kiln__least(each | 1, most_own(composite));
     const int64_t tile = (int64_t)room.own * threads;
     const bool counts = chosen && room.columns <= (int64_t)counted_by(room.columns, threads) * threads;
     room.tiles = counts ? 1 : kiln__divide_up(room.columns, tile);

@@ -52,6 +52,9 @@ struct kiln_order1 {
     static constexpr bool descending = false, chosen = false;
     static constexpr int columns = 100000, first = 100000, own = 17;
     static constexpr int place = 0, composites = 400000, columns_at = 2071168, state = 2071168; /* bytes */
+    static KILN_MEMBER constexpr int most() { return columns; }
+    static KILN_MEMBER constexpr int tiles() { return 12; }
+    static KILN_MEMBER constexpr int merges() { return 4; }
 };
 
 /* What is sorted. */

@@ -287,7 +287,7 @@ int main(int argc, char **argv) {
             for (size_t p = 0; p < COUNT(long_programs); p++)
                 if (p < 2 || long_columns[c] == 9000) /* else its copies take minutes */
                     check(&b, long_programs[p], types[t], long_columns[c], false, 0);
-    for (size_t p = 0; p < COUNT(across) && !any_shape; p++)
+    for (size_t p = 0; p < COUNT(across); p++)
         for (size_t t = 0; t < COUNT(types); t++)
             for (size_t i = 0; i < COUNT(shapes); i++)
                 for (int axis = 0; axis < 2; axis++)

@@ -2,7 +2,7 @@
 /* Reductions over blocks of columns and over axes of their own, columns and rows that an index chooses: random
  * programs, shapes, strides, types and schedules against the CPU reference. 77 where there is no GPU.
  *
- *   gpu_blocks [--seed S] [--cases N] [--case I]
+ *   gpu_blocks [--seed S] [--cases N] [--case I] [--policy any_shape]
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -27,12 +27,12 @@ static const char *const programs[] = {
     "a = argmax(x, block = $); b = argmin(x, block = $)",
     "y = softmax(x * 0.5, block = $)",
     "y = var(x, block = $) + index(-1) * 0.001; n = size(-1)",
-    "s = reduce((a, b) -> b > 1 ? b : a, x, 0, block = $)",
+    "s = reduce((a, b) -> b != 0 ? b : a, x, 0, block = $)",
     "y = rms_norm(x, w); s = absmax(y, block = $) / 448; e = y / s",
     "y = x - mean(x, block = $) + max(x)",
     "y = softmax(x, block = $) * mean(x * x)",
     "y = softmax(x); s = max(y, block = $); t = max(s)",
-    "y = x + reduce((a, b) -> b > 1 ? b : a, x, 0, block = $) * max(x)",
+    "y = x + reduce((a, b) -> b != 0 ? b : a, x, 0, block = $) * max(x)",
     "y = layer_norm(x, w, w); s = norm2(y, block = $); m = mean(s, block = &)",
     "a = sum(x * x, block = $); b = absmax(x, block = &); y = x / (b + 1) + a",
     "a = sum(x, block = $); b = prod(1 + x * 0.01, block = &); c = min(x)",
@@ -45,7 +45,7 @@ static const char *const programs[] = {
     "i = argmax(x, block = $); j = argmin(x, block = &); y = x - max(x)",
     "y = var(x, block = $) * mean(x, block = &) + index(-1) * 0.001; m = mean(x, block = $)",
     "m = mean(x, block = $); v = mean((x - m) * (x - m), block = $); t = max(v) + sum(x, block = &)",
-    "y = softmax(x - mean(x, block = &), block = $); s = reduce((a, b) -> b > 1 ? b : a, x, 0, block = &)",
+    "y = softmax(x - mean(x, block = &), block = $); s = reduce((a, b) -> b != 0 ? b : a, x, 0, block = &)",
     "n = count_nonzero(x > 1, block = $); y = repeat(r, $) * 2 + x; k = size(0) + 0 * sum(x, block = $)",
     "y = x / (1 + sumsq(x, axes = 0))",
     "y = x - mean(x, axes = (0, -1))",
@@ -53,7 +53,7 @@ static const char *const programs[] = {
     "e = x * 2 + 1; s = sum(x * 2 + 1, axes = @)",
     "e = exp(x); m = max(x, axes = @); k = argmin(x, axes = @)",
     "e = x * w - index(-1); s = mean(x * x); k = argmax(x)",
-    "e = x > 1; f = i32(x * 5); r = reduce((a, b) -> b > 1 ? b : a, x, 0)",
+    "e = x > 1; f = i32(x * 5); r = reduce((a, b) -> b != 0 ? b : a, x, 0)",
     "l = logsumexp(x) - take(x, i64(mean(x) * 9))",
     "t = take(x * w + index(-1), i64(sum(x))); m = max(x); k = take(i64(x * 64), argmin(x))",
     "t = take(x * 2, 3); u = take(x, size(0)); v = take(x, -1)",
@@ -79,7 +79,7 @@ static const char *const programs[] = {
     "lengths(take(i64(x * 300), 0)); y = softmax(x); s = sum(x); m = mean(x)",
     "lengths(# * 7 - 3); y = rms_norm(x, w); v = var(x); k = argmax(x)",
     "lengths(size(0) * 40 - take(i64(x * 3), 0)); y = layer_norm(x, w, w)",
-    "lengths(# * 90); s = reduce((a, b) -> b > 1 ? b : a, x, 0); y = x * 2; t = take(x, 5)",
+    "lengths(# * 90); s = reduce((a, b) -> b != 0 ? b : a, x, 0); y = x * 2; t = take(x, 5)",
     "lengths(5); y = logsumexp(x) + x; c = count_nonzero(x > 1); l = all(x > -1)",
     "lengths(# * 30); put(p, #) = x - mean(x); m = max(x)",
     "lengths(# * 600 + 1); y = x * w; l = logsumexp(x)",
@@ -90,7 +90,7 @@ static const char *const programs[] = {
     "offsets(o); y = layer_norm(x); s = sum(x * x); m = mean(x)",
     "offsets(o); y = x * u - max(x) + index(-1) * 0.01; n = count_nonzero(x > 1)",
     "offsets(o); y = gather(x, i64(x * 5)) * 2; t = take(x, 3); a = take(x, argmin(x))",
-    "offsets(o); s = reduce((a, b) -> b > 1 ? b : a, x, 0); y = x * uniform(3, 4); v = var(x)",
+    "offsets(o); s = reduce((a, b) -> b != 0 ? b : a, x, 0); y = x * uniform(3, 4); v = var(x)",
     "offsets(o); y = x * 2 + size(-1) + index(-2)",
     "y = rms_norm(x, w); d = sum(y * x, axes = @)",
     "m = absmax(x); t = max(m, axes = @); s = max(x, axes = all)",
@@ -133,7 +133,7 @@ static const char *const programs[] = {
     "lengths(# * 30); i = argtopk(x, 1); y = x * sum(topk(abs(x), 1))",
     "z = lgamma(1 + cumsum(x > 0)); m = max(z); y = z - m",
     "y = cumsum(1) + x; z = cummax(mean(x))",
-    "y = softmax(x) * (cumsum(softmax(x)) <= 0.5); s = reduce((a, b) -> b > 1 ? b : a, x, 0)",
+    "y = softmax(x) * (cumsum(softmax(x)) <= 0.5); s = reduce((a, b) -> b != 0 ? b : a, x, 0)",
 };
 
 /* Those that a problem does not fit are left out. */
@@ -148,6 +148,7 @@ typedef struct test_run {
     kiln_context *contexts[COUNT(schedules)];
     uint64_t seed;
     void (*reorder)(uint64_t seed);
+    kiln_policy policy;
 } test_run;
 
 typedef struct drawn {
@@ -471,6 +472,7 @@ static bool open_contexts(test_run *t) {
         kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
         options.cache_dir = "";
         options.schedule = schedules[i];
+        options.policy = t->policy;
         if (kiln_context_create(&options, &t->contexts[i])) return false;
     }
     return true;
@@ -481,6 +483,7 @@ int main(int argc, char **argv) {
     long cases = 2000, one = -1, counts[3] = {0};
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!strcmp(argv[i], "--seed")) t.seed = strtoull(argv[i + 1], NULL, 10);
+        if (!strcmp(argv[i], "--policy") && !strcmp(argv[i + 1], "any_shape")) t.policy = KILN_POLICY_ANY_SHAPE;
         if (!strcmp(argv[i], "--cases")) cases = atol(argv[i + 1]);
         if (!strcmp(argv[i], "--case")) one = atol(argv[i + 1]);
     }

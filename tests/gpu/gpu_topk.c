@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The largest of rows whose values are hard to choose among: in order, all the same, few different ones, NaN and both
  * zeros; to the bit against the CPU reference, in the schedule that Kiln chooses and in pinned ones. Runs on a GPU (77
- * without one) or, with --driver and --nvrtc, on the software GPU: gpu_topk [--seed S] [--cases N | --case I]. */
+ * without one) or, with --driver and --nvrtc, on the software GPU: gpu_topk [--seed S] [--cases N | --case I]
+ * [--policy any_shape]. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <math.h>
@@ -36,6 +37,7 @@ typedef struct test_run {
     const kiln__driver *driver;
     uint64_t seed;
     int passed, refused, failed;
+    kiln_policy policy;
 } test_run;
 
 typedef struct drawn {
@@ -173,6 +175,7 @@ static void run_case(test_run *t, long index) {
     memset(&all, 0, sizeof all);
     exact.precision = KILN_PRECISION_PROGRAM;
     options.cache_dir = "";
+    options.policy = t->policy;
     setenv("KILN_SCHEDULE", c.schedule, 1);
     kiln_status status = kiln_context_create(&options, &context);
     if (!status) status = kiln_program_create(context, c.text, NULL, &program);
@@ -198,6 +201,8 @@ int main(int argc, char **argv) {
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!strcmp(argv[i], "--seed"))
             t.seed = strtoull(argv[i + 1], NULL, 10);
+        else if (!strcmp(argv[i], "--policy") && !strcmp(argv[i + 1], "any_shape"))
+            t.policy = KILN_POLICY_ANY_SHAPE;
         else if (!strcmp(argv[i], "--cases"))
             cases = atol(argv[i + 1]);
         else if (!strcmp(argv[i], "--case"))

@@ -208,7 +208,8 @@ static void programs_without_such_a_kernel_are_told(void **state) {
          "whose blocks of 3 columns lie in runs of 49152"},
         {"s = max(x, block = 7) + max(x, block = 100)", NULL, "f32[4,49] f32[4,7]",
          "an output of one value for blocks of two sizes"},
-        {"y = sort(x)", NULL, "f32[4,64] f32[4,64]", "rows that are sorted"},
+        {"y = sort(x) + max(x, block = 8)", NULL, "f32[4,64] f32[4,64]",
+         "rows that are sorted, and values of blocks within rows"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         bound b;

@@ -87,6 +87,13 @@ static kiln_program *make_program(const test_case *test) {
     return program;
 }
 
+/* How often a kernel for any shape has been taken. */
+static int64_t taken(void) {
+    kiln_context_stats stats = KILN_CONTEXT_STATS_INIT;
+    assert_int_equal(kiln_context_get_stats(device.kiln, &stats), KILN_OK);
+    return stats.any_shape;
+}
+
 static bool runs_right(const test_case *test) {
     placed all[KILN_MAX_TENSORS] = {{.bytes = 0}};
     kiln_tensor tensors[KILN_MAX_TENSORS], host[KILN_MAX_TENSORS], gpu[KILN_MAX_TENSORS];
@@ -102,7 +109,9 @@ static bool runs_right(const test_case *test) {
     }
     kiln_call_options options = KILN_CALL_OPTIONS_INIT;
     options.policy = policy;
-    kiln_status status = kiln_run_with_options(program, gpu, count, scalars, scalar_count, &options, NULL);
+    const int64_t before = taken();
+    kiln_status status = kiln_run_with_options(program, gpu, count, scalars, scalar_count, NULL, &options);
+    if (!status) assert_int_equal(taken() - before, policy == KILN_POLICY_ANY_SHAPE);
     const bool none = status == KILN_E_UNSUPPORTED && getenv("KILN_SCHEDULE"); /* the problem has no such schedule */
     if (!status) status = kiln_run_cpu(program, host, count, scalars, scalar_count);
     if (status && !none) print_message("%s of %s: %s\n", test->program, test->tensors, kiln_last_error());
@@ -375,6 +384,32 @@ static void kernels_for_any_shape_have_packed_elements(void **unused) {
     assert_int_equal(wrong, 0);
 }
 
+static const test_case sorted[] = {
+    {"y = sort(x)", NULL, "f32[5,77]{80,1} f32[5,77]", NULL},
+    {"y = sort(x, descending = true)", NULL, "f16[3,9001]@2 f16[3,9001]", NULL},
+    {"y = argsort(x); z = sort_by(w, x)", NULL, "f64[3,5000] f32[5000] i64[3,5000] f32[3,5000]", NULL},
+    {"y = sort(x)", "0", "i8[300,9] i8[300,9]", NULL},
+    {"y = sort(x) + argsort(x * 2)", NULL, "u16[3,20000] i64[3,20000]", NULL},
+    {"y = sort(x)", NULL, "f32[5,1] f32[5,1]", NULL},
+    {"v = topk(x, 4); i = argtopk(x, 4)", NULL, "bf16[7,100] bf16[7,4] i64[7,4]", NULL},
+    {"v = topk(softmax(x), 8); s = sum(x)", NULL, "f32[7,3000]{3001,1} f32[7,8] f32[7]", NULL},
+    {"v = topk(x, 3) / sum(topk(x, 3))", NULL, "f16[9,64] f32[9,3]", NULL},
+    {"y = cumsum(sort(x))", NULL, "f32[3,500] f32[3,500]", NULL},
+    {"y = sort(x) - median(x)", NULL, "f32[3,500] f32[3,500]", NULL},
+    {"y = sort(rows(t, i))", NULL, "f32[9,50] i32[20,1] f32[20,50]", NULL},
+    {"lengths(n * 9); y = sort(x)", NULL, "i32[6,1] f32[6,77] f32[6,77]", NULL},
+    {"y = sort(q)", NULL, "e2m1[5,100] f32[5,100]", NULL},
+};
+
+static void kernels_for_any_shape_sort(void **unused) {
+    (void)unused;
+    int wrong = count_wrong(sorted, COUNT(sorted));
+    policy = KILN_POLICY_ANY_SHAPE;
+    wrong += count_wrong(sorted, COUNT(sorted));
+    policy = KILN_POLICY_COMPILE;
+    assert_int_equal(wrong, 0);
+}
+
 static void kernels_for_any_shape_add_up_all_rows(void **unused) {
     (void)unused;
     int wrong = count_wrong(across, COUNT(across));
@@ -439,6 +474,7 @@ int main(void) {
         cmocka_unit_test(rows_begin_anywhere),
         cmocka_unit_test(kernels_for_any_shape_serve_what_rows_choose),
         cmocka_unit_test(kernels_for_any_shape_have_packed_elements),
+        cmocka_unit_test(kernels_for_any_shape_sort),
         cmocka_unit_test(kernels_for_any_shape_serve_blocks),
         cmocka_unit_test(kernels_for_any_shape_add_up_all_rows),
         cmocka_unit_test(names_mean_nothing_to_the_compiler),

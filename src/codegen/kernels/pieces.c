@@ -117,7 +117,8 @@ static void emit_choice(const kiln__emitter *e, uint32_t i, uint32_t pass, const
 
 /* What blocks come to, and rows in order, whose columns are known before the pass. */
 static void emit_blocks_before(const kiln__emitter *e, uint32_t pass, const char *in) {
-    if (!kiln__slots_plan_of(e->schedule)->bytes) return;
+    const bool any_shape = e->problem->any_shape; /* where each loop reduces its runs' blocks */
+    if (any_shape ? !e->problem->sorted : !kiln__slots_plan_of(e->schedule)->bytes) return;
     if (pass == 0 && e->schedule->staging.kind == KILN__STAGING_SHARED) kiln__write(e, "%skiln_copy_wait();\n", in);
     for (uint32_t i = 0; i < e->ir->count; i++) {
         if (!kiln__is_put_down(e, i) || e->ir->insts[i].phase != pass) continue;
@@ -127,9 +128,9 @@ static void emit_blocks_before(const kiln__emitter *e, uint32_t pass, const char
         }
         const uint32_t order = kiln__sorted_by(e, i);
         emit_restart(e, pass, in);
-        kiln__write(e, "%skiln_values%u values%u%s;\n%sstaging.each_vector(row, values%u);\n%s%s;\n", in, i, i,
-                    kiln__chooses(e, order) ? kiln__spell(e, " = {choosing%u}", order) : "", in, i, in,
-                    spell_together(e, i));
+        kiln__write(e, "%skiln_values%u values%u%s;\n%sstaging.%s(row, values%u);\n%s%s;\n", in, i, i,
+                    kiln__chooses(e, order) ? kiln__spell(e, " = {choosing%u}", order) : "", in,
+                    any_shape ? "finish" : "each_vector", i, in, spell_together(e, i));
     }
 }
 
