@@ -18,10 +18,8 @@ KILN_DEVICE void kiln_find_row_memory(const kiln_arguments &args) {
     kiln_block_barrier();
 }
 KILN_DEVICE unsigned char *kiln_row_memory(int place) { return kiln_sorted.begin + place * kiln_sorted.padded_cols; }
-template <class Order, class T> KILN_DEVICE T *kiln_tile_memory() {
-    alignas(16) __shared__ kiln_u64 tile[KILN_TILE_BYTES / 8];
-    return reinterpret_cast<T *>(tile);
-}
+alignas(16) __shared__ unsigned char kiln_tile[KILN_TILE_BYTES]; /* of one order after another */
+template <class Order, class T> KILN_DEVICE T *kiln_tile_memory() { return reinterpret_cast<T *>(kiln_tile); }
 /* How many tiles a row is, and how often runs of tiles are merged until one is left. */
 KILN_DEVICE int kiln_tiles(int tile) { return (kiln_sorted.cols + tile - 1) / tile; }
 KILN_DEVICE int kiln_merges(int tiles) { return tiles > 1 ? 32 - __clz(tiles - 1) : 0; }

@@ -238,6 +238,40 @@ static void pinned_blocks_may_be_combined_by_cub(void **state) {
     }
 }
 
+/* Blocks have 48 KB of shared memory that is not asked for at a launch: the compiler refuses more. */
+static void kernels_for_any_shape_have_room(void **state) {
+    (void)state;
+    need_nvrtc();
+    static const char *const cases[][2] = {
+        {"v = topk(softmax(x), 8); i = argtopk(x, 8); y = sort(x * 2); j = argsort(x)",
+         "f32[4,100] f32[4,8] i64[4,8] f32[4,100] i64[4,100]"},
+        {"y = sort(x) + kth(x, 3) - cumsum(x)", "f64[4,100] f64[4,100]"},
+        {"y = x + max(x, block = 1000) * min(x, block = 7) + sum(x, block = 4)", "f64[4,5000] f64[4,5000]"},
+        {"n = rms_norm(x, w); m = absmax(n, block = 16); q = n / m; s = m; t = sum(n)",
+         "bf16[4,100] bf16[100] e2m1[4,100] e4m3[4,7] f32[4]"},
+        {"y = x - max(x); d = sum(x, axes = 0); p = prod(x, axes = 0); s = sum(x, axes = all)",
+         "f64[4,100] f64[4,100] f64[100] f64[100] f64[]"},
+    };
+    kiln_context_options options = KILN_CONTEXT_OPTIONS_INIT;
+    kiln_context *context = NULL;
+    options.cache_dir = "";
+    options.policy = KILN_POLICY_ANY_SHAPE;
+    assert_int_equal(kiln_context_create(&options, &context), KILN_OK);
+    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
+        kiln_program *program = NULL;
+        kiln_tensor tensors[KILN_MAX_TENSORS];
+        kiln_kernel *kernel = NULL;
+        const int arch = i % 2 ? 80 : 90;
+        assert_int_equal(kiln_program_create(context, cases[i / 2][0], NULL, &program), KILN_OK);
+        const size_t count = bound_tensors(cases[i / 2][1], tensors);
+        if (kiln_compile(program, tensors, count, NULL, 0, arch, 0, 1, &kernel))
+            fail_msg("%s of sm_%d: %s", cases[i / 2][0], arch, kiln_last_error());
+        kiln_kernel_destroy(kernel);
+        kiln_program_destroy(program);
+    }
+    kiln_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pinned_blocks_may_be_combined_by_cub),
@@ -248,6 +282,7 @@ int main(void) {
         cmocka_unit_test(spills_change_no_rows_bits),
         cmocka_unit_test(what_calls_leave_in_memory_is_no_shortage),
         cmocka_unit_test(values_of_members_fit_static_shared_memory),
+        cmocka_unit_test(kernels_for_any_shape_have_room),
     };
     return cmocka_run_group_tests_name("resources of kernels", tests, NULL, NULL);
 }
