@@ -40,8 +40,12 @@ set(check_programs ${kiln_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/gpu/check_progr
 if(kiln_python AND TARGET kiln AND NOT KILN_SANITIZE) # a sanitized library needs its runtime in the process that opens it
     add_test(NAME gpu_programs COMMAND ${check_programs} --library $<TARGET_FILE:kiln> --cases 1000)
     add_test(NAME programs_cpu COMMAND ${check_programs} --library $<TARGET_FILE:kiln> --cases 300 --cpu)
-    set_tests_properties(gpu_programs PROPERTIES LABELS gpu RUN_SERIAL ON)
-    set_tests_properties(gpu_programs programs_cpu PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200)
+    # Functions and derived gradients against PyTorch.
+    set(check_torch ${kiln_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/gpu/check_torch.py --library $<TARGET_FILE:kiln>)
+    add_test(NAME gpu_torch COMMAND ${check_torch})
+    add_test(NAME torch_cpu COMMAND ${check_torch} --cpu)
+    set_tests_properties(gpu_programs gpu_torch PROPERTIES LABELS gpu RUN_SERIAL ON)
+    set_tests_properties(gpu_programs programs_cpu gpu_torch torch_cpu PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200)
     if(TARGET kiln_software_driver)
         add_test(NAME software_gpu_programs COMMAND ${check_programs} --library $<TARGET_FILE:kiln> --cases 150)
         add_test(NAME software_gpu_programs_any_shape

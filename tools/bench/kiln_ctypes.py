@@ -64,6 +64,10 @@ class ProgramOptions(ctypes.Structure):
                 ("axes", ctypes.POINTER(c_int)), ("axis_count", c_size_t), ("all_axes", c_int)]
 
 
+class GradientOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("wrt", c_char_p), ("saved", c_char_p)]
+
+
 class PlanInfo(ctypes.Structure):
     _fields_ = ([("struct_size", c_size_t)]
                 + [(name, c_char_p) for name in ("schedule", "reason", "source", "log")]
@@ -144,6 +148,17 @@ class Program:
         library.kiln_program_input_count.restype, library.kiln_program_input_name.restype = c_size_t, c_char_p
         count = library.kiln_program_input_count(self.handle)
         return [library.kiln_program_input_name(self.handle, c_size_t(i)).decode() for i in range(count)]
+
+    def gradient(self, inputs, wrt):
+        """The text of the program's gradient by the inputs named."""
+        library, handle = self.kiln.library, c_void_p()
+        views = (Tensor * len(inputs))(*inputs)
+        options = GradientOptions(ctypes.sizeof(GradientOptions), encoded(",".join(wrt)))
+        library.kiln_program_text.argtypes, library.kiln_program_text.restype = [c_void_p], c_char_p
+        self.kiln.check(library.kiln_program_gradient(self.handle, views, ctypes.byref(options), ctypes.byref(handle)))
+        text = library.kiln_program_text(handle).decode()
+        library.kiln_program_destroy(handle)
+        return text
 
     def run_cpu(self, tensors):
         self.kiln.check(self.kiln.library.kiln_run_cpu(*self.arguments(tensors)))
