@@ -86,8 +86,8 @@ ACTIVATIONS = [
     element("gelu(x)", F.gelu, special=False, bound=16),
     element("gelu_tanh(x)", lambda x: F.gelu(x, approximate="tanh"), special=False, bound=16),
     element("sigmoid(x)", torch.sigmoid), element("tanh(x)", torch.tanh), element("hardshrink(x)", F.hardshrink),
-    element("softshrink(x)", F.softshrink, special=False),  # whose NaN becomes 0 element("tanhshrink(x)",
-        F.tanhshrink),
+    element("softshrink(x)", F.softshrink, special=False),  # whose NaN becomes 0
+    element("tanhshrink(x)", F.tanhshrink),
     element("thresholded_relu(x, 0.3)", lambda x: F.threshold(x, 0.3, 0.0)),
     element("prelu(x, w)", lambda x, w: torch.where(x > 0, x, w * x), x=ANY, w=COLUMNS),
     element("relu2(x)", lambda x: F.relu(x) ** 2),
