@@ -128,6 +128,7 @@ REDUCTIONS = [
     row("dot(a, b)", kept(lambda a, b: (a * b).sum(-1)), a=ANY, b=ANY),
     row("median(x)", kept(lambda x: x.quantile(0.5, -1)), smooth=False, special=False, empty=False),
     row("quantile(x, 0.3)", kept(lambda x: x.quantile(0.3, -1)), smooth=False, special=False, empty=False),
+    row("take(x, label)", lambda x, label: x.gather(-1, label), empty=False, x=ANY, label=LABEL),
     row("nansum(x)", kept(lambda x: x.nansum(-1))),
 ]
 ROWS = [
