@@ -31,12 +31,12 @@ void kiln__emit_any_members(const kiln__emitter *e) {
 static void emit_places(const kiln__emitter *e) {
     for (int o = 0; o < e->operands; o++) {
         const kiln__operand *operand = &e->problem->operands[o];
-        const char *name = e->name[o], *start = e->problem->block_run ? "around" : "of_run";
+        const char *name = e->name[o], *at = e->problem->block_run ? "row.base" : "run";
+        const char *place = operand->run ? "of_any_column" : e->problem->block_run ? "around" : "of_run";
         if (!operand->per_element) continue;
-        kiln__write(e, "    row.%s += kiln_place_%s(args.shape, args.strides_%s, %s);\n", name, start, name,
-                    e->problem->block_run ? "row.base" : "run");
-        if (operand->run)
-            kiln__write(e, "    row.%s += along / %" PRId64 " * args.block_%s;\n", name, operand->run, name);
+        kiln__write(e, "    row.%s += kiln_place_%s(args.shape, args.strides_%s, %s)", name, place, name, at);
+        if (operand->run) kiln__write(e, " + along / %" PRId64 " * args.block_%s", operand->run, name);
+        kiln__write(e, ";\n");
     }
 }
 

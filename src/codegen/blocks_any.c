@@ -7,7 +7,7 @@ static int lanes_of(const kiln__emitter *e, const kiln__inst *inst) {
     const int at_once = e->schedule->vector_width * e->schedule->batch;
     int lanes = 1;
     if (inst->u.block.op == KILN__OP_REDUCE_USER) return lanes;
-    while (lanes < e->schedule->any.block_lanes && lanes * at_once < (int64_t)inst->domain) lanes *= 2;
+    while (lanes < e->schedule->any.blocks.lanes && lanes * at_once < (int64_t)inst->domain) lanes *= 2;
     return lanes;
 }
 

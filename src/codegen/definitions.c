@@ -106,7 +106,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     emit_flag(e, e->problem->lengths, "KILN_LENGTHS");
     emit_flag(e, e->problem->any_shape && s->passes.scans, "KILN_SCANS");
     EMIT_IF(e->problem->any_shape, {"KILN_SINGLE", e->problem->least_vector});
-    EMIT_IF(e->problem->block_run, {"KILN_BLOCK_RUN", s->any.block_run}, {"KILN_BLOCK_LANES", s->any.block_lanes});
+    EMIT_IF(e->problem->block_run, {"KILN_BLOCK_RUN", s->any.blocks.run}, {"KILN_BLOCK_LANES", s->any.blocks.lanes});
     EMIT_IF(e->problem->least_cols, {"KILN_LEAST_COLS", e->problem->least_cols});
     emit_flag(e, s->edges == KILN__EDGES_SHIFTED, "KILN_SHIFTED");
     emit_flag(e, kiln__ir_finds_values(e->ir), "KILN_UNCONTRACTED"); /* which the compiler's options follow */

@@ -227,7 +227,7 @@ static void emit_slots(const kiln__emitter *e) {
 }
 
 static void emit_any_sort(const kiln__emitter *e) {
-    kiln__write(e, "#define KILN_TILE_BYTES %d\n", e->schedule->any.tile_bytes);
+    kiln__write(e, "#define KILN_TILE_BYTES %d\n", e->schedule->any.sorted.tile_bytes);
     emit_part(e, "rows_any.cuh");
     emit_part(e, "sort.cuh");
     kiln__emit_orders(e);

@@ -16,12 +16,10 @@ static bool combines_counts(const kiln__ir *ir) {
     return false;
 }
 
-/* Of columns. The last one may have as many as are left. */
 static bool has_odd_blocks(const kiln__problem *p) {
     bool odd = false;
-    for (int i = 0; i < p->block_count; i++) odd |= p->blocks[i] % 2 && p->blocks[i] != p->uneven_columns;
-    for (int o = 0; o < p->input_count + p->output_count; o++)
-        odd |= p->operands[o].run % 2 && p->operands[o].run != p->uneven_columns;
+    for (int i = 0; i < p->block_count; i++) odd |= p->blocks[i] % 2;
+    for (int o = 0; o < p->input_count + p->output_count; o++) odd |= p->operands[o].run % 2;
     return odd;
 }
 

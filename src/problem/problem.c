@@ -422,9 +422,10 @@ static kiln_status find_packed(const tensors *t, kiln__problem *out) {
     kiln_status status = KILN_OK;
     out->least_vector = out->packed ? 2 : 1;
     out->most_vector = 16;
-    for (int o = 0; o < t->count && !status && out->packed && out->rows && out->cols; o++) {
-        status = check_packed(out, &out->operands[o], t->given->names[o]);
-        const int widest = status ? 16 : widest_packed(out, &out->operands[o]);
+    for (int o = 0; o < t->count && !status && out->packed; o++) {
+        const bool elements = out->rows && out->cols, stored = elements || out->operands[o].across;
+        if (stored) status = check_packed(out, &out->operands[o], t->given->names[o]);
+        const int widest = status || !elements ? 16 : widest_packed(out, &out->operands[o]);
         if (widest < out->most_vector) out->most_vector = widest;
     }
     return status;

@@ -229,7 +229,7 @@ kiln_status kiln__program_type_any(const kiln_program *program, const kiln_tenso
     if (shaped->part_count == 1) {
         binding.parts[0] = binding.uneven.columns = ANY_COLUMNS;
         if (kiln__domains_are_blocks(&domains)) binding.uneven.alone = domains.blocks[domains.block_count - 1];
-        memcpy(binding.input_repeats, domains.repeats, sizeof binding.input_repeats);
+        if (all_columns) memcpy(binding.input_repeats, domains.repeats, sizeof binding.input_repeats);
     }
     return kiln__ir_build(program->graph, &program->signature, &binding, ir);
 }

@@ -13,16 +13,16 @@ enum {
     THREADS = 256,
     LANES = 32,
     MOST_VECTOR = 8,
-    BYTES = 64,              /* that a thread has under way of all inputs, ... */
-    MOST_BATCH = 4,          /* ... in no more vectors than these, nor fewer than one */
-    COLUMNS_OF_LANES = 20,   /* more for a lane, vectors or single ones, and a block works on the row */
-    LEAST_SHARED = 32,       /* columns: of rows that lie side by side, one thread has a whole row of up to so many */
-    MOST_CHUNKS = 1 << 20,   /* of a row; threads go on to what is behind */
-    LEAST_LANES = 4,         /* of a run of blocks, so that what they load together is a line of memory or more */
-    MOST_SLOT_BYTES = 40960, /* and what phases exchange, of 48 KB */
-    MOST_BLOCKS = 512,       /* that go through all rows: some for each processor of any device ... */
-    SUMS_BYTES = 1 << 25,    /* ... whose sums are no more than its L2 has room for, ... */
-    SORTED_BYTES = 1 << 28   /* ... or what they sort no more than this */
+    BYTES = 64,            /* that a thread has under way of all inputs, ... */
+    MOST_BATCH = 4,        /* ... in no more vectors than these, nor fewer than one */
+    COLUMNS_OF_LANES = 20, /* more for a lane, vectors or single ones, and a block works on the row */
+    LEAST_SHARED = 32,     /* columns: of rows that lie side by side, one thread has a whole row of up to so many */
+    MOST_CHUNKS = 1 << 20, /* of a row; threads go on to what is behind */
+    LEAST_LANES = 4,       /* of a run of blocks, so that what they load together is a line of memory or more */
+    SHARED_BYTES = 48 * 1024 - 1024, /* but for what is aligned, and for a row's place in the workspace */
+    MOST_BLOCKS = 512,               /* that go through all rows: some for each processor of any device ... */
+    SUMS_BYTES = 1 << 25,            /* ... whose sums are no more than its L2 has room for, ... */
+    SORTED_BYTES = 1 << 28           /* ... or what they sort no more than this */
 };
 
 /* The narrowest of the inputs, or of the outputs, that have columns in bytes of their own; -1: none has. */
@@ -68,36 +68,44 @@ static void set_accesses(const kiln__problem *problem, kiln__schedule *s) {
 static void choose_run(const kiln__problem *problem, kiln__schedule *s) {
     const int64_t at_once = (int64_t)s->vector_width * s->batch, least = LEAST_LANES * at_once;
     if (problem->block_run == 0) return;
-    s->any.block_run = kiln__times(problem->block_run, kiln__greatest(least / problem->block_run, 1));
-    s->any.block_lanes = 1 << log2_from(kiln__divide_up(s->any.block_run, at_once), LANES);
+    s->any.blocks.run = kiln__times(problem->block_run, kiln__greatest(least / problem->block_run, 1));
+    s->any.blocks.lanes = 1 << log2_from(kiln__divide_up(s->any.blocks.run, at_once), LANES);
 }
 
-/* What blocks come to waits in shared memory: where they are many, few runs have room there at once. */
-static kiln_status choose_threads(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
-    const int lanes = (int)kiln__greatest(s->any.block_lanes, 1);
-    int64_t bytes = 0; /* of a run */
+/* The largest tile that so many threads sort at a time; its bytes. */
+static void find_tile(const kiln__ir *ir, const kiln__problem *problem, int threads, kiln__schedule *s) {
+    s->any.sorted.tile = s->any.sorted.tile_bytes = 0;
+    for (uint32_t i = 0; i < ir->count && problem->sorted; i++) {
+        if (ir->insts[i].op != KILN__OP_ORDER) continue;
+        const kiln__order_room room = kiln__order_room_of(ir, problem, 0, threads, i);
+        s->any.sorted.tile = (int)kiln__greatest(s->any.sorted.tile, room.own * threads);
+        s->any.sorted.tile_bytes = (int)kiln__greatest(s->any.sorted.tile_bytes, room.tile_bytes);
+    }
+}
+
+/* Bytes of a run's blocks. */
+static int64_t slot_bytes(const kiln__ir *ir, const kiln__schedule *s) {
+    int64_t bytes = 0;
     for (uint32_t i = 0; i < ir->count; i++)
         if (ir->insts[i].op == KILN__OP_BLOCK_REDUCE)
-            bytes += s->any.block_run / ir->insts[i].domain * kiln__ctype_bytes(ir->insts[i].type);
-    s->team.threads = THREADS;
-    while (s->team.threads > LANES && kiln__times(bytes, s->team.threads / lanes) > MOST_SLOT_BYTES)
-        s->team.threads /= 2;
-    s->team.threads_per_row = s->team.threads;
-    if (kiln__times(bytes, s->team.threads / lanes) <= MOST_SLOT_BYTES) return KILN_OK;
-    return kiln__fail(KILN_E_UNSUPPORTED,
-                      "no kernel serves any shape of '%s', whose blocks of %" PRId64 " columns lie in runs of %" PRId64,
-                      ir->text, problem->blocks[0], s->any.block_run);
+            bytes += s->any.blocks.run / ir->insts[i].domain * kiln__ctype_bytes(ir->insts[i].type);
+    return bytes;
 }
 
-static void find_tiles(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
-    if (!problem->sorted) return;
-    s->any.sorted_bytes = kiln__sorted_before(ir, problem, ir->count);
-    for (uint32_t i = 0; i < ir->count; i++) {
-        if (ir->insts[i].op != KILN__OP_ORDER) continue;
-        const kiln__order_room room = kiln__order_room_of(ir, problem, 0, s->team.threads, i);
-        s->any.tile = (int)kiln__greatest(s->any.tile, room.own * s->team.threads);
-        s->any.tile_bytes = (int)kiln__greatest(s->any.tile_bytes, room.tile_bytes);
+/* As many as shared memory has room for what their runs' blocks come to, what they sort, and what warps exchange. */
+static kiln_status choose_threads(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
+    const int64_t slots = slot_bytes(ir, s), exchanged = kiln__schedule_turns(s) * kiln__schedule_exchanged(s, ir);
+    const int lanes = (int)kiln__greatest(s->any.blocks.lanes, 1);
+    for (int threads = THREADS; threads >= LANES; threads /= 2) {
+        find_tile(ir, problem, threads, s);
+        s->team.threads = s->team.threads_per_row = threads;
+        const int64_t bytes = kiln__times(slots, threads / lanes);
+        if (bytes <= SHARED_BYTES && bytes + s->any.sorted.tile_bytes + threads / LANES * exchanged <= SHARED_BYTES)
+            return KILN_OK;
     }
+    return kiln__fail(KILN_E_UNSUPPORTED,
+                      "no kernel serves any shape of '%s', whose blocks of %" PRId64 " columns lie in runs of %" PRId64,
+                      ir->text, problem->blocks[0], s->any.blocks.run);
 }
 
 kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
@@ -118,13 +126,13 @@ kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *pr
     choose_run(problem, s);
     status = choose_threads(ir, problem, s);
     const int64_t exchanged = kiln__schedule_turns(s) * s->team.threads * kiln__schedule_exchanged(s, ir);
-    s->any.across = problem->across;
-    kiln__across_before(ir, ir->count, &s->any.across_bytes, &s->any.across_beside);
-    find_tiles(ir, problem, s);
-    const bool whole_rows =
-        s->passes.ordered || problem->block_run || s->any.across || problem->sorted; /* their threads are neighbours */
+    s->any.sums.some = problem->across;
+    kiln__across_before(ir, ir->count, &s->any.sums.bytes, &s->any.sums.beside);
+    if (problem->sorted) s->any.sorted.bytes = kiln__sorted_before(ir, problem, ir->count);
+    const bool whole_rows = s->passes.ordered || problem->block_run || s->any.sums.some ||
+                            problem->sorted; /* their threads are neighbours */
     s->any.lanes_can_be_rows = !whole_rows && exchanged <= KILN__COLUMN_STATIC_BYTES;
-    s->any.shares_rows = ir->phase_count == 0 && !s->any.across && !problem->sorted;
+    s->any.shares_rows = ir->phase_count == 0 && !s->any.sums.some && !problem->sorted;
     for (int o = 0; o < problem->output_count; o++)
         s->any.shares_rows = s->any.shares_rows && problem->operands[problem->input_count + o].per_element;
     s->steps = s->batch;
@@ -176,7 +184,7 @@ static kiln__shape extents_of(const kiln__problem *exact) {
 /* Runs are whole blocks, but for the last along the axis. */
 static void find_runs(const kiln__schedule *s, const kiln__problem *exact, kiln__shape *shape) {
     shape->axis = exact->uneven_columns;
-    shape->run = kiln__least(s->any.block_run, shape->axis);
+    shape->run = kiln__least(s->any.blocks.run, shape->axis);
     shape->axis_runs = shape->run ? kiln__divide_up(shape->axis, shape->run) : 0;
     shape->runs = shape->axis ? shape->cols / shape->axis * shape->axis_runs : 0;
 }
@@ -185,15 +193,15 @@ static void find_runs(const kiln__schedule *s, const kiln__problem *exact, kiln_
 static void find_teams(const kiln__schedule *s, kiln__shape *shape) {
     const int64_t teams = s->team.threads >> shape->row_shift;
     shape->padded_cols = kiln__times(kiln__divide_up(shape->cols, KILN__PADDED_COLUMNS), KILN__PADDED_COLUMNS);
-    shape->slice = kiln__times(shape->padded_cols, s->any.across_bytes) + s->any.across_beside;
+    shape->slice = kiln__greatest(kiln__times(shape->padded_cols, s->any.sums.bytes) + s->any.sums.beside, 1);
     const int64_t room = SUMS_BYTES / kiln__times(shape->slice, teams), rows = kiln__divide_up(shape->rows, teams);
     shape->blocks = (int32_t)kiln__greatest(kiln__least(kiln__least(room, rows), MOST_BLOCKS), 1);
 }
 
 /* Blocks that go through the rows, each of which has memory for one that is sorted: whole tiles of any size. */
 static void find_sorted(const kiln__schedule *s, kiln__shape *shape) {
-    shape->padded_cols = kiln__divide_up(shape->cols, KILN__PADDED_COLUMNS) * KILN__PADDED_COLUMNS + s->any.tile;
-    shape->slice = kiln__times(shape->padded_cols, s->any.sorted_bytes);
+    shape->padded_cols = kiln__divide_up(shape->cols, KILN__PADDED_COLUMNS) * KILN__PADDED_COLUMNS + s->any.sorted.tile;
+    shape->slice = kiln__times(shape->padded_cols, s->any.sorted.bytes);
     const int64_t room = kiln__least(SORTED_BYTES / shape->slice, MOST_BLOCKS);
     shape->blocks = (int32_t)kiln__greatest(kiln__least(room, shape->rows), 1);
     shape->row_shift = log2_from(s->team.threads, s->team.threads);
@@ -207,7 +215,7 @@ kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) 
     kiln__shape shape = extents_of(exact);
     /* A single row is computed as it would be among others. */
     const bool rows_are_closer = exact->layout == KILN__LAYOUT_OUTER, few = shape.cols <= LEAST_SHARED;
-    if (s->any.block_lanes) find_runs(s, exact, &shape);
+    if (s->any.blocks.lanes) find_runs(s, exact, &shape);
     shape.rows_in_lanes = s->any.lanes_can_be_rows && rows_are_closer && !few;
     shape.vectors = !rows_are_closer && has_vectors(s, &shape, exact);
     const int64_t width = shape.vectors ? s->vector_width : 1, elements = kiln__divide_up(shape.run, width);
@@ -215,13 +223,13 @@ kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) 
     const bool block = all > COLUMNS_OF_LANES * LANES;
     const int64_t at_once = kiln__divide_up(all, s->batch); /* as many threads have all under way */
     shape.row_shift = rows_are_closer && few ? 0 : block ? log2_from(all, s->team.threads) : log2_from(at_once, LANES);
-    if (s->any.sorted_bytes) find_sorted(s, &shape);
+    if (s->any.sorted.bytes) find_sorted(s, &shape);
     const int threads = shape.rows_in_lanes ? s->team.threads / LANES : 1 << shape.row_shift;
     shape.run_shift = s->passes.ordered ? 0 : log2_from(elements, threads);
-    if (s->any.block_lanes) shape.run_shift = log2_from(s->any.block_lanes, LANES);
+    if (s->any.blocks.lanes) shape.run_shift = log2_from(s->any.blocks.lanes, LANES);
     if (shape.row_shift < shape.run_shift) shape.row_shift = shape.run_shift;
-    if (s->any.across) find_teams(s, &shape);
-    if (s->any.shares_rows && block && (shape.runs == 1 || s->any.block_lanes))
+    if (s->any.sums.some) find_teams(s, &shape);
+    if (s->any.shares_rows && block && (shape.runs == 1 || s->any.blocks.lanes))
         shape.chunks = (int32_t)kiln__least(kiln__divide_up(all, s->team.threads * s->batch), MOST_CHUNKS);
     return shape;
 }

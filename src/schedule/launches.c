@@ -21,7 +21,7 @@ bool kiln__schedule_exchanges(const kiln__schedule *schedule) {
 }
 
 bool kiln__schedule_has_workspace(const kiln__schedule *schedule) {
-    const bool sorts = schedule->strategy == KILN__ANY_SHAPE && schedule->any.sorted_bytes > 0;
+    const bool sorts = schedule->strategy == KILN__ANY_SHAPE && schedule->any.sorted.bytes > 0;
     return kiln__schedule_exchanges(schedule) || kiln__slots_plan_of(schedule)->blocks > 0 || sorts;
 }
 

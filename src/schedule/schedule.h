@@ -232,20 +232,35 @@ typedef struct kiln__transpose_schedule {
     int dim; /* in which inputs are contiguous, and a thread's vectors consecutive: it transposes them in registers */
 } kiln__transpose_schedule;
 
+/* Runs of whole blocks: the lanes of a warp that have one, and its columns, along their axis. 0: there are no blocks.
+ */
+typedef struct kiln__any_blocks {
+    int lanes;
+    int64_t run;
+} kiln__any_blocks;
+
+/* Values of all rows: what they take of the workspace for each column, and beside that. */
+typedef struct kiln__any_sums {
+    bool some;
+    int bytes, beside;
+} kiln__any_sums;
+
+/* What is sorted of a row: bytes of the workspace for each column (0: nothing), and the largest tile that is sorted at
+ * a time, in columns and in bytes of shared memory. */
+typedef struct kiln__any_sorted {
+    int64_t bytes;
+    int tile, tile_bytes;
+} kiln__any_sorted;
+
 /* What a kernel of any shape is made with; its rows' layout and who works on them is told at a launch. */
 typedef struct kiln__any_schedule {
     uint32_t columns;       /* bit t: tensor t has a value for each column */
     int reference;          /* of these the one that vectors are aligned for; -1: there is none */
     bool lanes_can_be_rows; /* there is room for what each thread exchanges */
     bool shares_rows;       /* several blocks may work on a row: nothing is reduced, and no row has one value */
-    int block_lanes;        /* of a warp that have a run of whole blocks; 0: there are no blocks ... */
-    int64_t block_run;      /* ... and its columns, along their axis */
-    bool across;            /* there are values of all rows ... */
-    int across_bytes;       /* ... of so many bytes for each column, and ... */
-    int across_beside;      /* ... for what a row has one value of */
-    int64_t sorted_bytes;   /* of the workspace, for each column of a row that is sorted; 0: none is ... */
-    int tile;               /* ... and columns of the largest tile that is sorted at a time, ... */
-    int tile_bytes;         /* ... in shared memory */
+    kiln__any_blocks blocks;
+    kiln__any_sums sums;
+    kiln__any_sorted sorted;
 } kiln__any_schedule;
 
 /* How a row's columns are combined is chosen from the columns, the types, the memory layout and the device, never from
@@ -479,7 +494,7 @@ int kiln__column_slots(const kiln__schedule *schedule);
  * is sorted of rows. */
 /* Whether a second launch combines what blocks have of values of all rows. */
 static inline bool kiln__schedule_adds_up(const kiln__schedule *s) {
-    return kiln__across_plan_of(s)->blocks > 0 || (s->strategy == KILN__ANY_SHAPE && s->any.across);
+    return kiln__across_plan_of(s)->blocks > 0 || (s->strategy == KILN__ANY_SHAPE && s->any.sums.some);
 }
 bool kiln__schedule_exchanges(const kiln__schedule *schedule);
 bool kiln__schedule_has_workspace(const kiln__schedule *schedule);

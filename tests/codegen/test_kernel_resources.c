@@ -246,6 +246,11 @@ static void kernels_for_any_shape_have_room(void **state) {
         {"v = topk(softmax(x), 8); i = argtopk(x, 8); y = sort(x * 2); j = argsort(x)",
          "f32[4,100] f32[4,8] i64[4,8] f32[4,100] i64[4,100]"},
         {"y = sort(x) + kth(x, 3) - cumsum(x)", "f64[4,100] f64[4,100]"},
+        {"y = sort(x) + quantile(x, 0.1) + quantile(x, 0.2) + quantile(x, 0.3) + quantile(x, 0.4) + quantile(x, 0.5) + "
+         "quantile(x, 0.6) + quantile(x, 0.7) + quantile(x, 0.8) + quantile(x, 0.9) + quantile(x, 0.15) + "
+         "quantile(x, 0.25) + quantile(x, 0.35) + quantile(x, 0.45) + quantile(x, 0.55) + quantile(x, 0.65) + "
+         "quantile(x, 0.75) + quantile(x, 0.85) + quantile(x, 0.95) + quantile(x, 0.05)",
+         "f64[4,100] f64[4,100]"},
         {"y = x + max(x, block = 1000) * min(x, block = 7) + sum(x, block = 4)", "f64[4,5000] f64[4,5000]"},
         {"n = rms_norm(x, w); m = absmax(n, block = 16); q = n / m; s = m; t = sum(n)",
          "bf16[4,100] bf16[100] e2m1[4,100] e4m3[4,7] f32[4]"},

@@ -424,6 +424,10 @@ static void what_cannot_be_is_refused(void **state) {
          "reductions run over axes of rows and over others: expected all the axes that rows keep there, or all axes"},
         {"s = sum(x, axes = 0); t = sum(x); u = sum(x, block = 8)", NULL, "f32[3,24] f32[24] f32[3] f32[3,3]",
          KILN_E_UNSUPPORTED, "the program has blocks, and reductions across rows: expected one of them"},
+        {"m = sum(x); y = sum(x, axes = 0)", NULL, "f32[0,64] f32[0] e2m1[64]", KILN_E_UNSUPPORTED,
+         "tensor 'y' has two elements of e2m1 in a byte, which the program takes apart: expected reductions over the "
+         "last "
+         "axis or none, an element for each column, and the same order of axes in all tensors"},
         {"s = sum(x, axes = 0); t = sum(x)", NULL, "f32[3,100000] f32[100000] f32[3]", KILN_E_UNSUPPORTED,
          "no schedule has room for values of all rows of 100000 columns: they take shared memory, expected fewer "
          "columns, or a program of their own"},

@@ -332,6 +332,10 @@ static const test_case blocked[] = {
     {"y = x / absmax(x, block = 32) + take(x, i) + gather(x, j)", NULL, "f32[3,90] i32[3,1] i32[3,90] f32[3,90]", NULL},
     {"y = x / absmax(x, block = 32) + median(x)", NULL, "f32[3,90] f32[3,90]", NULL},
     {"y = x - sum(x, block = 4) + sum(x)", NULL, "f32[4,0]{0,0} f32[4,0]", NULL},
+    {"z = sum(x, block = 4); y = sum(x)", "1,2", "f32[2,5,1] f32[2,5,1] f32[2]", NULL},
+    {"y = repeat(s, 12) * x", "1,2", "f32[7,5,1] f32[7,5,1] f32[7,5,1]", NULL},
+    {"y = repeat(s, 64) + sum(x)", NULL, "f32[2,1] f32[2,8] f32[2,1]", NULL},
+    {"y = repeat(s, 8); z = argmax(x, block = 8) + sum(x)", NULL, "f32[2,1] f32[2,5] f32[2,1] f32[2,1]", NULL},
     {"lengths(n * 9); y = x - max(x, block = 11)", NULL, "i32[6,1] f32[6,77] f32[6,77]", NULL},
 };
 
@@ -357,6 +361,10 @@ static const test_case across[] = {
     {"y = rows(t, i) * 2 + max(x); s = sum(x, axes = 0)", NULL, "f32[9,50] i32[20,1] f32[20,50] f32[20,50] f32[50]",
      NULL},
     {"s = sum(max(x), axes = 0); y = max(x)", NULL, "f32[50,20] f32[] f32[50]", NULL},
+    {"z = sum(x); y = sum(x, axes = 0)", NULL, "f32[3,0]{0,0} f32[3] f32[0]{0}", NULL},
+    {"k = sum(float(x)); m = max(-1 - y * y, axes = 0)", NULL, "u32[5,8] f32[5,8] f32[5] f32[8]", NULL},
+    {"k = sum(float(x)); m = min(3e9 + y * y, axes = 0)", NULL, "i32[5,8] f32[5,8] f32[5] f32[8]", NULL},
+    {"k = sum(x); m = max(i64(x) - 5000000000, axes = all)", NULL, "i32[5,8] i32[5] i64[]", NULL},
     {"y = x - median(x); s = sum(x, axes = 0)", NULL, "f32[50,20] f32[50,20] f32[20]", NULL},
 };
 

@@ -384,7 +384,8 @@ fi
 if transcript explain_any_shape; then
     try explain 'y = softmax(x + m)' --tensor 'x=f16[*,*]' --tensor 'm=f16[*]' --arch sm_90
     try explain 'm = max(x)' --tensor 'x=bf16[*,*,64]' --axes 0,1 --arch sm_80
-    try explain 'y = sort(x)' --tensor 'x=f16[*,*]' --arch sm_90
+    try explain 'y = cumsum(x) - max(x, block = 2)' --tensor 'x=f16[*,*]' --arch sm_90
+    try explain 'y = sort(x); d = max(x)' --tensor 'x=f16[*,*]' --arch sm_90
     try explain 'y = softmax(x)' --tensor 'x=f16[127,8191,*]' --arch sm_90
     try explain 'y = softmax(x)' --tensor 'x=f16[*,*]' --arch sm_90 --candidates 3
     try explain 'y = softmax(x)' --tensor 'x=f16[*,1..700]' --arch sm_90

@@ -78,6 +78,7 @@ int kernel_request_open(const arguments *args, bool compile, bool arch_needed, k
     if (out->any_shape) {
         open_shapes_restore(&out->open, r->tensors, r->input_count + r->output_count);
         out->info.rows = out->info.cols = out->info.blocks = -1;
+        if (out->info.workspace_bytes) out->info.workspace_bytes = -1;
     }
     return status ? tool_failed(args, status) : TOOL_OK;
 }

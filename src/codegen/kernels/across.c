@@ -41,7 +41,8 @@ void kiln__emit_totals(const kiln__emitter *e) {
     for (uint32_t i = 0; i < e->ir->count; i++) {
         const kiln__inst *inst = &e->ir->insts[i];
         if (!is_total(e, i)) continue;
-        const kiln__inst reduction = {.op = (kiln__op)inst->u.block.op, .type = inst->type, .arg_count = 1};
+        kiln__inst reduction = {.op = (kiln__op)inst->u.block.op, .type = inst->type, .arg_count = 1};
+        reduction.args[0] = inst->args[0];
         kiln__write(e, "struct kiln_total%u {\n    typedef %s type;\n", i, spell_type(inst));
         (e->problem->any_shape ? emit_any_place : emit_place)(e, i);
         kiln__write(e,
