@@ -36,7 +36,8 @@ struct kiln_staging {
     template <class Body> static KILN_MEMBER void each_in_order(const kiln_row &row, Body &body) {
         const kiln_index run = row.args.shape.run, cols = KILN_ROW_COLUMNS(row);
         const kiln_index thread = row.run * row.ranks + row.rank, threads = row.run_step * row.ranks;
-        const kiln_index share = kiln_divide_any(cols + threads - 1, threads), first = thread * share;
+        const kiln_index singles = kiln_divide_any(cols / KILN_SINGLE + threads - 1, threads);
+        const kiln_index share = singles * KILN_SINGLE, first = thread * share;
         const kiln_index end = !row.there ? 0 : first + share < cols ? first + share : cols;
 #pragma unroll 1
         for (kiln_index col = first; col < end;) {
@@ -44,14 +45,18 @@ struct kiln_staging {
             kiln_enter_run(part, kiln_divide_any(col, run));
             const kiln_index behind = part.start + run < end ? part.start + run : end;
 #pragma unroll 1
-            for (; col < behind; col += KILN_BATCH) {
-                kiln_staged_of<1> staged[KILN_BATCH];
+            for (; col < behind; col += KILN_BATCH * KILN_SINGLE) {
+                kiln_staged_of<KILN_SINGLE> staged[KILN_BATCH];
 #pragma unroll
-                for (int k = 0; k < KILN_BATCH; ++k)
-                    if (col + k < behind) staged[k].load(part, col + k, kiln_span());
+                for (int k = 0; k < KILN_BATCH; ++k) {
+                    const kiln_index at = col + k * KILN_SINGLE;
+                    if (at < behind) staged[k].load(part, at, kiln_span());
+                }
 #pragma unroll
-                for (int k = 0; k < KILN_BATCH; ++k)
-                    if (col + k < behind) body.vector(part, staged[k], col + k, kiln_span());
+                for (int k = 0; k < KILN_BATCH; ++k) {
+                    const kiln_index at = col + k * KILN_SINGLE;
+                    if (at < behind) body.vector(part, staged[k], at, kiln_span());
+                }
             }
             col = behind;
 #ifdef KILN_SCANS

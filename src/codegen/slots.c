@@ -20,6 +20,7 @@ static void emit_head(const kiln__emitter *e, uint32_t i) {
 static void emit_block_loop(kiln__emitter *e, uint32_t i) {
     kiln__need_block(e, i);
     emit_head(e, i);
+    if (e->problem->any_shape) kiln__emit_needed_blocks(e);
     kiln__emit_vector_head(e, "vector");
     if (kiln__chooses(e, i))
         kiln__write(e, "        %s keys[KILN_VECTOR_WIDTH];\n",

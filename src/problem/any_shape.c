@@ -33,10 +33,7 @@ kiln_status kiln__any_shape_check(const kiln__ir *ir, const kiln__problem *p) {
         {kiln__has_blocks(p) && (p->ordered || kiln__ir_scans(ir)),
          "values of blocks within rows, whose columns are combined in their order"},
         {kiln__ir_sorts(ir) && p->across, "rows that are sorted, and values of all rows"},
-        {kiln__ir_sorts(ir) && kiln__has_blocks(p), "rows that are sorted, and values of blocks within rows"},
         {kiln__ir_sorts(ir) && p->cols > MOST_SORTED, "rows that are sorted, of more than 2^28 columns"},
-        {p->packed && (p->ordered || kiln__ir_scans(ir)),
-         "tensors of two elements to a byte, and columns combined in their order"},
         {p->packed && has_odd_blocks(p), "tensors of two elements to a byte, and blocks of an odd number"},
         {combines_counts(ir), "a combine that asks for the number of columns"},
     };

@@ -208,8 +208,8 @@ static void programs_without_such_a_kernel_are_told(void **state) {
          "whose blocks of 3 columns lie in runs of 49152"},
         {"s = max(x, block = 7) + max(x, block = 100)", NULL, "f32[4,49] f32[4,7]",
          "an output of one value for blocks of two sizes"},
-        {"y = sort(x) + max(x, block = 8)", NULL, "f32[4,64] f32[4,64]",
-         "rows that are sorted, and values of blocks within rows"},
+        {"y = sort(x) + max(x, block = 8) * cumsum(x)", NULL, "f32[4,64] f32[4,64]",
+         "values of blocks within rows, whose columns are combined in their order"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         bound b;

@@ -381,6 +381,8 @@ static const test_case packed[] = {
     {"y = q * repeat(s, 16) * t", "1,2", "e2m1[5,6,32]{1024,64,1} e4m3[5,6,2] f32[] bf16[5,6,32]", NULL},
     {"m = max(q); s = sum(q, axes = 0)", NULL, "e2m1[50,30] f32[50] f32[30]", NULL},
     {"m = max(q) + median(q)", NULL, "e2m1[5,4000] f32[5]", NULL},
+    {"y = cumsum(q)", NULL, "e2m1[5,4006] f32[5,4006]", NULL},
+    {"q = cummax(x)", NULL, "f16[5,46]@2 e2m1[5,46]", NULL},
 };
 
 static void kernels_for_any_shape_have_packed_elements(void **unused) {
@@ -404,6 +406,8 @@ static const test_case sorted[] = {
     {"v = topk(x, 3) / sum(topk(x, 3))", NULL, "f16[9,64] f32[9,3]", NULL},
     {"y = cumsum(sort(x))", NULL, "f32[3,500] f32[3,500]", NULL},
     {"y = sort(x) - median(x)", NULL, "f32[3,500] f32[3,500]", NULL},
+    {"y = sort(x) + max(x, block = 8)", NULL, "f32[3,500] f32[3,500]", NULL},
+    {"y = sort(x / absmax(x, block = 32)); s = sum(x)", NULL, "f16[3,700]@2 f32[3,700] f32[3]", NULL},
     {"y = sort(rows(t, i))", NULL, "f32[9,50] i32[20,1] f32[20,50]", NULL},
     {"lengths(n * 9); y = sort(x)", NULL, "i32[6,1] f32[6,77] f32[6,77]", NULL},
     {"y = sort(q)", NULL, "e2m1[5,100] f32[5,100]", NULL},

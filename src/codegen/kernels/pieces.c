@@ -121,7 +121,8 @@ static void emit_blocks_before(const kiln__emitter *e, uint32_t pass, const char
     if (any_shape ? !e->problem->sorted : !kiln__slots_plan_of(e->schedule)->bytes) return;
     if (pass == 0 && e->schedule->staging.kind == KILN__STAGING_SHARED) kiln__write(e, "%skiln_copy_wait();\n", in);
     for (uint32_t i = 0; i < e->ir->count; i++) {
-        if (!kiln__is_put_down(e, i) || e->ir->insts[i].phase != pass) continue;
+        const bool reduces = any_shape && e->ir->insts[i].op == KILN__OP_BLOCK_REDUCE;
+        if (!kiln__is_put_down(e, i) || reduces || e->ir->insts[i].phase != pass) continue;
         if (kiln__chooses(e, i)) {
             emit_choice(e, i, pass, in);
             continue;
