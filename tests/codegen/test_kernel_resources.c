@@ -246,6 +246,7 @@ static void kernels_for_any_shape_have_room(void **state) {
         {"v = topk(softmax(x), 8); i = argtopk(x, 8); y = sort(x * 2); j = argsort(x)",
          "f32[4,100] f32[4,8] i64[4,8] f32[4,100] i64[4,100]"},
         {"y = sort(x) + kth(x, 3) - cumsum(x)", "f64[4,100] f64[4,100]"},
+        {"y = sort(x) + max(x, block = 32) * min(x, block = 7)", "f64[4,500] f64[4,500]"},
         {"y = sort(x) + quantile(x, 0.1) + quantile(x, 0.2) + quantile(x, 0.3) + quantile(x, 0.4) + quantile(x, 0.5) + "
          "quantile(x, 0.6) + quantile(x, 0.7) + quantile(x, 0.8) + quantile(x, 0.9) + quantile(x, 0.15) + "
          "quantile(x, 0.25) + quantile(x, 0.35) + quantile(x, 0.45) + quantile(x, 0.55) + quantile(x, 0.65) + "
