@@ -51,7 +51,8 @@ KILN_DEVICE kiln_i64 kiln_place_of_any_column(const kiln_shape &shape, const kil
 KILN_DEVICE kiln_i64 kiln_column_stride(const kiln_shape &shape, const kiln_strides &strides) {
     return shape.row_dims < shape.dims ? strides.at[shape.dims - 1] : 0;
 }
-/* Where column 0 of a row would lie, if all columns had the stride of a run: of that which a column is in. */
+/* Columns of a run are one stride apart. From here on they are found as if all columns of the row were: where column 0
+ * would lie, counted back from a column of the run, or from its first. */
 KILN_DEVICE kiln_i64 kiln_place_around(const kiln_shape &shape, const kiln_strides &strides, kiln_i64 col) {
     if (shape.row_dims == shape.dims) return 0;
     return kiln_place_of_column(shape, strides, col) - col * kiln_column_stride(shape, strides);
