@@ -52,7 +52,9 @@ static void add_blocks(int64_t block, int64_t *run) {
 static int64_t find_run(const kiln__ir *ir, const kiln__problem *problem) {
     int64_t run = 0;
     for (int o = 0; o < problem->input_count + problem->output_count; o++) add_blocks(problem->operands[o].run, &run);
-    for (uint32_t i = 0; i < ir->count; i++) add_blocks(ir->insts[i].domain, &run);
+    for (uint32_t i = 0; i < ir->count; i++)
+        if (ir->insts[i].op == KILN__OP_BLOCK_REDUCE || ir->insts[i].op == KILN__OP_BLOCK_COUNT)
+            add_blocks(ir->insts[i].domain, &run);
     return run;
 }
 
