@@ -7,14 +7,14 @@ struct kiln_shape {
     kiln_i64 rows, cols;
     kiln_i64 run, runs;       /* columns of a run; runs of a row */
     kiln_i64 axis, axis_runs; /* of the axis that blocks lie along: columns, and runs, the last of which may be short */
-    kiln_i64 padded_cols, slice; /* of values of all rows: columns, and bytes of what a row's threads come to */
+    kiln_i64 padded_cols, slice; /* of the workspace: columns, and bytes of a row's threads: sums, or what they sort */
     kiln_i64 extents[KILN_DIMS];
     int row_dims, dims; /* how many are rows'; all */
     int row_shift;      /* log2 of a row's threads: lanes of a warp, or all of a block ... */
     int run_shift;      /* ... of those that have a run of it together, where a row has several */
     int rows_in_lanes;  /* neighbouring lanes have neighbouring rows, and warps share a row */
     int chunks;         /* blocks that share a row */
-    int blocks;         /* that go through the rows, where there are values of all of them */
+    int blocks;         /* that go through the rows, where the workspace has a slice for each row under way; else 0 */
     int vectors;        /* whether runs may be worked on as vectors */
 };
 struct kiln_strides {

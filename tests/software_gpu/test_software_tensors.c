@@ -132,6 +132,15 @@ static int count_wrong(const test_case *cases, size_t count) {
     return wrong;
 }
 
+/* By exact kernels and by those for any shape. */
+static int count_wrong_of_both(const test_case *cases, size_t count) {
+    int wrong = count_wrong(cases, count);
+    policy = KILN_POLICY_ANY_SHAPE;
+    wrong += count_wrong(cases, count);
+    policy = KILN_POLICY_COMPILE;
+    return wrong;
+}
+
 /* ---- rows without elements -------------------------------------------------------------------------------- */
 
 static const test_case empty[] = {
@@ -387,11 +396,7 @@ static const test_case packed[] = {
 
 static void kernels_for_any_shape_have_packed_elements(void **unused) {
     (void)unused;
-    int wrong = count_wrong(packed, COUNT(packed));
-    policy = KILN_POLICY_ANY_SHAPE;
-    wrong += count_wrong(packed, COUNT(packed));
-    policy = KILN_POLICY_COMPILE;
-    assert_int_equal(wrong, 0);
+    assert_int_equal(count_wrong_of_both(packed, COUNT(packed)), 0);
 }
 
 static const test_case sorted[] = {
@@ -415,38 +420,24 @@ static const test_case sorted[] = {
 
 static void kernels_for_any_shape_sort(void **unused) {
     (void)unused;
-    int wrong = count_wrong(sorted, COUNT(sorted));
-    policy = KILN_POLICY_ANY_SHAPE;
-    wrong += count_wrong(sorted, COUNT(sorted));
-    policy = KILN_POLICY_COMPILE;
-    assert_int_equal(wrong, 0);
+    assert_int_equal(count_wrong_of_both(sorted, COUNT(sorted)), 0);
 }
 
 static void kernels_for_any_shape_add_up_all_rows(void **unused) {
     (void)unused;
-    int wrong = count_wrong(across, COUNT(across));
-    policy = KILN_POLICY_ANY_SHAPE;
-    wrong += count_wrong(across, COUNT(across));
-    policy = KILN_POLICY_COMPILE;
-    assert_int_equal(wrong, 0);
+    assert_int_equal(count_wrong_of_both(across, COUNT(across)), 0);
 }
 
 static void kernels_for_any_shape_serve_blocks(void **unused) {
     (void)unused;
-    int wrong = count_wrong(blocked, COUNT(blocked));
-    policy = KILN_POLICY_ANY_SHAPE;
-    wrong += count_wrong(blocked, COUNT(blocked)) + count_wrong(repeated, COUNT(repeated));
-    policy = KILN_POLICY_COMPILE;
-    assert_int_equal(wrong, 0);
+    assert_int_equal(count_wrong_of_both(blocked, COUNT(blocked)), 0);
+    assert_int_equal(count_wrong_of_both(repeated, COUNT(repeated)), 0);
 }
 
 static void kernels_for_any_shape_serve_what_rows_choose(void **unused) {
     (void)unused;
-    int wrong = count_wrong(chosen, COUNT(chosen));
-    policy = KILN_POLICY_ANY_SHAPE;
-    wrong += count_wrong(chosen, COUNT(chosen)) + count_wrong(unaligned, COUNT(unaligned));
-    policy = KILN_POLICY_COMPILE;
-    assert_int_equal(wrong, 0);
+    assert_int_equal(count_wrong_of_both(chosen, COUNT(chosen)), 0);
+    assert_int_equal(count_wrong_of_both(unaligned, COUNT(unaligned)), 0);
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------ */
