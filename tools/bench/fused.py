@@ -289,7 +289,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
-    drawn = lengths(given.lengths, given.seed) if given.lengths else shapes() if given.any_shape else all_cases()
+    drawn = lengths(given.lengths, given.seed) if given.lengths else [*shapes(), *all_cases()] if given.any_shape else all_cases()
     cases = [case for case in drawn if re.search(given.cases, case.name)]
     if given.list:
         for case in cases:

@@ -23,8 +23,8 @@ class GpuMachine:
     def tensors(self, case):
         return TorchTensors(self.torch, "cuda", case)
 
-    def plan(self, case, tensors):
-        return Plan(self.kiln, case.program.text, tensors.views(), case.axes, names_of(case), case.program.scalars)
+    def plan(self, kiln, case, tensors):
+        return Plan(kiln, case.program.text, tensors.views(), case.axes, names_of(case), case.program.scalars)
 
     def wait(self):
         self.torch.cuda.synchronize()
@@ -70,18 +70,19 @@ class DryMachine:
     def tensors(self, case):
         return TorchTensors(self.torch, "cpu", case) if self.torch else HostTensors(case)
 
-    def plan(self, case, tensors):
-        return DryPlan(self.kiln, case, tensors)
+    def plan(self, kiln, case, tensors):
+        return DryPlan(kiln, case, tensors)
 
     def wait(self):
         pass
 
 
 class Bench:
-    """What all the cases of a run share."""
+    """What all the cases of a run share. any_shape: a context of Kiln whose kernels serve any shape, measured besides."""
 
-    def __init__(self, machine, peer_names):
+    def __init__(self, machine, peer_names, any_shape=None):
         self.machine = machine
+        self.kilns = {"kiln": machine.kiln, **({"any_shape": any_shape} if any_shape else {})}
         self.peers, self.absent = program_peers.load(machine.torch, peer_names)
 
     def try_peer(self, peer, case, tensors, expected):
@@ -118,26 +119,40 @@ class Bench:
                 self.machine.wait()
         return calls, records
 
+    def prepare_kilns(self, case, tensors, expected):
+        """(plans, records) by the kernel of the case's shape and, where wanted, by the one that serves any shape."""
+        plans, records = {}, {}
+        for name, kiln in self.kilns.items():
+            try:
+                tensors.poison()
+                plans[name] = self.machine.plan(kiln, case, tensors)
+                plans[name].launch()
+                self.machine.wait()
+                error, right = expected.check(tensors)
+                records[name] = {"error": error, "right": right, "plan": plans[name].info()}
+            except RuntimeError as failure:
+                if name == "kiln":
+                    raise
+                plans.pop(name, None)
+                records[name] = {"failed": program_peers.one_line(failure)}
+        return plans, records
+
     def run(self, case):
         tensors = self.machine.tensors(case)
         expected = Expected(case, tensors, choose_picks(case))
-        tensors.poison()
-        plan = self.machine.plan(case, tensors)
+        moved, plans = case.bytes, {}
         try:
-            plan.launch()
-            self.machine.wait()
-            error, right = expected.check(tensors)
-            kiln = {"error": error, "right": right, "plan": plan.info()}
+            plans, kilns = self.prepare_kilns(case, tensors, expected)
             calls, peers = self.prepare_peers(case, tensors, expected)
-            moved = case.bytes
-            calls = {"kiln": plan.launch, **calls, "copy": self.machine.clock.copy(moved)}
-            times = self.machine.clock.medians(calls, moved)
+            calls = {**{name: plan.launch for name, plan in plans.items()}, **calls}
+            times = self.machine.clock.medians({**calls, "copy": self.machine.clock.copy(moved)}, moved)
         finally:
             self.machine.wait()
-            plan.close()
+            for plan in plans.values():
+                plan.close()
         copy = times["copy"][0]
-        for name, target in [("kiln", kiln), *peers.items()]:
+        for name, target in [*kilns.items(), *peers.items()]:
             if name in times:
                 median, low, high = times[name]
                 target.update(us=median, low_us=low, high_us=high, gbps=moved / median / 1e3, ratio=copy / median)
-        return {"copy_us": copy, "copy_gbps": moved / copy / 1e3, "kiln": kiln, "peers": peers}
+        return {"copy_us": copy, "copy_gbps": moved / copy / 1e3, **kilns, "peers": peers}

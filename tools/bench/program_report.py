@@ -169,6 +169,50 @@ def peer_faults(records):
     return table(["peer", "program", "cases", "the first", "fault"], rows) if rows else "None."
 
 
+def any_shape_row(what, records):
+    shares = [record["kiln"]["us"] / record["any_shape"]["us"] for record in records]
+    return [what, len(records), f"{statistics.median(shares):.3f}", f"{lowest_tenth(shares):.3f}", f"{min(shares):.3f}"]
+
+
+def any_shape_table(records):
+    """What share of the exact kernel's speed the kernel has that serves any shape, by family and by columns."""
+    there = [record for record in records if "us" in record.get("any_shape", {}) and "us" in record["kiln"]]
+    rows = []
+    for size, some in (("32 MB and more", [r for r in there if r["traffic"] == "large"]),
+                       ("under 32 MB", [r for r in there if r["traffic"] != "large"])):
+        groups = {f"**{size}, from 1,024 columns**": [r for r in some if r["cols"] >= 1024],
+                  f"**{size}, fewer**": [r for r in some if r["cols"] < 1024]}
+        groups.update((family, [r for r in some if r["family"] == family]) for family in sorted({r["family"] for r in some}))
+        rows += [any_shape_row(what, group) for what, group in groups.items() if group]
+    return table(["cases", "count", "median", "lowest tenth", "lowest"], rows)
+
+
+def any_shape_faults(records):
+    """One that failed, or was wrong."""
+    rows = [[record["name"], cell(record["any_shape"].get("failed") or f"wrong by {record['any_shape']['error']:.1e}")]
+            for record in records if "failed" in record["any_shape"] or not record["any_shape"]["right"]]
+    return table(["case", "fault"], rows) if rows else "None."
+
+
+def any_shape_slowest(records):
+    there = [record for record in records if "us" in record["any_shape"] and record["traffic"] == "large"]
+    rows = []
+    for record in sorted(there, key=lambda r: r["kiln"]["us"] / r["any_shape"]["us"])[:WORST]:
+        exact, any_shape = record["kiln"], record["any_shape"]
+        rows.append([record["family"], record["name"], f"{exact['us']:.1f}", f"{any_shape['us']:.1f}",
+                     f"{exact['us'] / any_shape['us']:.3f}", cell(any_shape["plan"]["schedule"])])
+    return table(["family", "case", "exact kernel, us", "any shape, us", "share", "schedule"], rows)
+
+
+def any_shape_parts(records):
+    some = [record for record in records if "any_shape" in record]
+    if not some:
+        return []
+    return ["### Kernels for any shape: share of the exact kernel's speed", any_shape_table(some),
+            f"### The {WORST} slowest of these, 32 MB and more", any_shape_slowest(some),
+            "### Faults of kernels for any shape", any_shape_faults(some)]
+
+
 METHOD = """Programs that people write, drawn with shapes, types and alignments by the seeds below. Kiln, its peers and
 a device-to-device copy of the same bytes (half of them read, half written) take turns on one stream, the L2 flushed
 before each call, events around it; medians. *Roof ratio*: the copy's time over the kernel's. *Best peer / Kiln*: how
@@ -215,6 +259,7 @@ def section(device, records, pictures):
     if good:
         parts += [f"### The {WORST} worst cases of 32 MB and more", worst_table(large),
                   f"### The {WORST} worst cases under 32 MB", worst_table(small)]
+    parts += any_shape_parts(good)
     return parts + ["### Kiln's faults", kiln_faults(records), "### Peers' faults", peer_faults(records)]
 
 

@@ -5,6 +5,7 @@ and compiled), quack, Liger and CuPy, as far as they are installed.
 
   programs.py --out a.jsonl --seconds 540          measures (needs PyTorch with CUDA); prints the seed it drew
   programs.py --out a.jsonl --seed 7 --resume      the cases of that seed which the file lacks
+  programs.py --any-shape --peers "" --out a.jsonl Kiln's kernels that serve any shape beside those of a shape
   programs.py --report a.jsonl b.jsonl [--markdown report.md]      a report of what was measured; no GPU
   programs.py --list [--seed 7]                    the cases; no GPU
   programs.py --problems --seed 7 > problems.jsonl to tune with (tools/tune); no GPU
@@ -36,6 +37,7 @@ from compare import find_library, parse_part, usable
 from kiln_ctypes import Kiln, Program, scalar_type, tensor_text, type_size, view
 
 DEFAULT_CASES = 400
+ANY_SHAPE = 3  # KILN_POLICY_ANY_SHAPE
 PEERS = "eager,compiled,quack,liger,cupy"
 
 
@@ -62,6 +64,7 @@ def parser_of():
     run.add_argument("--seconds", type=float, help="begin no case after so many")
     run.add_argument("--runs", type=int, default=15, help="rounds (default %(default)s), four times that under 32 MB")
     run.add_argument("--peers", default=PEERS, help="those to compare with (default %(default)s); '' for none")
+    run.add_argument("--any-shape", action="store_true", help="measure Kiln's kernel that serves any shape besides")
     run.add_argument("--schedule", help="pins parts of every schedule, as KILN_SCHEDULE does")
     run.add_argument("--library", help="libkiln.so (default: of build-gpu/ or build/)")
     run.add_argument("--cache-dir", metavar="DIR", help="of Kiln's kernels (default: as the library chooses)")
@@ -199,6 +202,10 @@ def tell(number, count, case, result):
     peer = f"{fastest[0]} {fastest[1]:.1f} us ({fastest[1] / kiln['us']:.2f}x)" if fastest else "no peer"
     faulty = [name for name, record in result["peers"].items() if "failed" in record or record.get("right") is False]
     words = ["" if kiln["right"] else "WRONG", "faulty: " + ", ".join(faulty) if faulty else ""]
+    if "any_shape" in result:
+        other = result["any_shape"]
+        words.append("any shape " + (other.get("failed") or f"{other['us']:.1f} us ({kiln['us'] / other['us']:.2f})"
+                                     + ("" if other["right"] else " WRONG")))
     print(f"[{number}/{count}] {case.name:56} {kiln['us']:9.1f} us  roof {kiln['ratio']:.3f}  {peer}  "
           f"error {kiln['error']:.0e}  {kiln['plan']['schedule']}  {' '.join(words)}".rstrip(), flush=True)
 
@@ -271,7 +278,7 @@ def measure(given, cases, library):
     except (ImportError, OSError) as error:
         return fail(error)
     names = [name for name in given.peers.split(",") if name] if machine.torch else []
-    bench = Bench(machine, names)
+    bench = Bench(machine, names, Kiln(library, None, given.cache_dir, ANY_SHAPE) if given.any_shape else None)
     print(f"--seed {given.seed} --cases {given.cases}, on {machine.name}")
     tell_peers(bench)
     done = written_names(given.out) if given.resume and given.out else set()
