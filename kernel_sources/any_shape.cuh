@@ -16,6 +16,7 @@ struct kiln_shape {
     int chunks;         /* blocks that share a row */
     int blocks;         /* that go through the rows, where the workspace has a slice for each row under way; else 0 */
     int vectors;        /* whether runs may be worked on as vectors */
+    int stage; /* what this launch does, where blocks share a row that is reduced: a phase, or outputs; < 0: all */
 };
 struct kiln_strides {
     kiln_i64 at[KILN_DIMS];

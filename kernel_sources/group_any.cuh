@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Group: how many threads work on a row is an argument, the same for all rows of a launch: up to 32 lanes of a warp, a
- * block, or several blocks where nothing is reduced. Where neighbouring rows lie side by side (rows_in_lanes), lanes
- * are rows, and a row's threads are those of the block's warps. Blocks are whole: threads past the last row work on a
- * row of no columns. */
+ * block, or several blocks, which have a chunk of it each. Where neighbouring rows lie side by side (rows_in_lanes),
+ * lanes are rows, and a row's threads are those of the block's warps. Blocks are whole: threads past the last row work
+ * on a row of no columns. */
 
 KILN_DEVICE kiln_i64 kiln_row_index(const kiln_shape &shape) {
-    if (shape.chunks > 1) return kiln_divide_any(kiln_block(), shape.chunks);
-    if (shape.rows_in_lanes) return kiln_block() * 32 + threadIdx.x % 32;
+    const kiln_i64 together = shape.chunks > 1 ? kiln_divide_any(kiln_block(), shape.chunks) : kiln_block();
+    if (shape.rows_in_lanes) return together * 32 + threadIdx.x % 32;
+    if (shape.chunks > 1) return together;
     return kiln_block() * (KILN_THREADS >> shape.row_shift) + (threadIdx.x >> shape.row_shift);
+}
+
+KILN_DEVICE int kiln_chunk(const kiln_shape &shape) {
+    return shape.chunks > 1 ? (int)(kiln_block() - kiln_divide_any(kiln_block(), shape.chunks) * shape.chunks) : 0;
+}
+/* A block's threads that work on a row, and which of them this one is. */
+KILN_DEVICE int kiln_threads_of_row(const kiln_shape &shape) {
+    return shape.rows_in_lanes ? KILN_THREADS / 32 : 1 << shape.row_shift;
+}
+KILN_DEVICE int kiln_thread_of_row(const kiln_shape &shape) {
+    return shape.rows_in_lanes ? (int)threadIdx.x / 32 : (int)threadIdx.x & ((1 << shape.row_shift) - 1);
 }
 
 /* Who works on the row, and on which runs of it. */
 KILN_DEVICE void kiln_enter(kiln_row &row) {
     const kiln_shape &shape = row.args.shape;
-    const int thread = shape.rows_in_lanes ? (int)threadIdx.x / 32 : (int)threadIdx.x & ((1 << shape.row_shift) - 1);
-    const int threads = shape.rows_in_lanes ? KILN_THREADS / 32 : 1 << shape.row_shift;
-    const kiln_i64 chunk = shape.chunks > 1 ? kiln_block() - row.index * shape.chunks : 0;
+    const int thread = kiln_thread_of_row(shape), threads = kiln_threads_of_row(shape);
+    const kiln_i64 chunk = kiln_chunk(shape);
 #ifdef KILN_BLOCK_RUN
     const bool one = false;
 #else
@@ -63,3 +74,30 @@ template <class V> KILN_EXCHANGE V kiln_all_reduce(V value, const kiln_row &row,
     other.copy(slots[lane % warps]);
     return kiln_combine_lanes<warps>(other);
 }
+
+#ifdef KILN_SHARED_ROWS
+/* Rows that blocks share: each phase is a launch of its own, whose blocks leave what their chunks come to in the
+ * workspace. The launches behind it combine that once more, in the chunks' order. */
+KILN_DEVICE bool kiln_is_now(const kiln_row &row, int stage) {
+    return row.args.shape.stage < 0 || row.args.shape.stage == stage;
+}
+template <class Phase> KILN_DEVICE Phase &kiln_part(const kiln_row &row, kiln_i64 chunk) {
+    const kiln_shape &shape = row.args.shape;
+    Phase *const parts = reinterpret_cast<Phase *>(row.args.workspace + Phase::before * shape.rows * shape.chunks);
+    return parts[chunk * shape.rows + row.index];
+}
+/* The chunks' results, of which each thread of the row gets a share. */
+template <class Phase> KILN_EXCHANGE void kiln_gather(const kiln_row &row, Phase &phase) {
+    const int chunks = row.args.shape.chunks, threads = kiln_threads_of_row(row.args.shape);
+    const int share = (chunks + threads - 1) / threads, first = kiln_thread_of_row(row.args.shape) * share;
+    const int end = !row.there ? 0 : first + share < chunks ? first + share : chunks;
+#pragma unroll 4
+    for (int chunk = first; chunk < end; ++chunk) phase = Phase::combine(phase, kiln_part<Phase>(row, chunk));
+}
+/* Whether the launch ends with what the phase comes to, which it leaves for those behind it. */
+template <class Phase> KILN_DEVICE bool kiln_hands_on(const kiln_row &row, const Phase &phase) {
+    if (row.args.shape.stage != Phase::exchange) return false;
+    if (row.there && kiln_thread_of_row(row.args.shape) == 0) kiln_part<Phase>(row, kiln_chunk(row.args.shape)) = phase;
+    return true;
+}
+#endif

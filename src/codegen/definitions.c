@@ -105,6 +105,7 @@ void kiln__emit_definitions(const kiln__emitter *e) {
     emit_flag(e, s->strategy == KILN__TRANSPOSE, "KILN_TRANSPOSE");
     emit_flag(e, e->problem->lengths, "KILN_LENGTHS");
     emit_flag(e, e->problem->any_shape && s->passes.scans, "KILN_SCANS");
+    emit_flag(e, e->problem->any_shape && s->any.stages, "KILN_SHARED_ROWS");
     EMIT_IF(e->problem->any_shape, {"KILN_SINGLE", e->problem->least_vector});
     EMIT_IF(e->problem->block_run, {"KILN_BLOCK_RUN", s->any.blocks.run}, {"KILN_BLOCK_LANES", s->any.blocks.lanes});
     EMIT_IF(e->problem->least_cols, {"KILN_LEAST_COLS", e->problem->least_cols});

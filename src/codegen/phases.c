@@ -202,7 +202,8 @@ static void emit_state(const kiln__emitter *e, uint32_t phase, const char *state
 
 /* The phase's number and place in the workspace, where blocks exchange its results. */
 static void emit_exchange(const kiln__emitter *e, uint32_t phase) {
-    if (e->schedule->split.chunks == 1 && e->schedule->team.blocks_per_row == 1) return;
+    const bool shared = e->problem->any_shape && e->schedule->any.stages;
+    if (e->schedule->split.chunks == 1 && e->schedule->team.blocks_per_row == 1 && !shared) return;
     kiln__write(e,
                 "    /* before: bytes of each block's results of the phases before */\n"
                 "    static constexpr int exchange = %u, before = %d;\n",

@@ -66,8 +66,14 @@ kiln_status kiln__prepare_any_shape_for(const kiln__call *call, int arch, kiln__
 
 int64_t kiln__prepared_workspace(const kiln__prepared *prepared) {
     const kiln__schedule *s = &prepared->schedule;
-    if (prepared->any_shape) return prepared->shape.blocks ? kiln__shape_workspace(s, &prepared->shape) : 0;
+    if (prepared->any_shape) return kiln__shape_workspace(s, prepared->ir, &prepared->shape);
     return kiln__schedule_workspace(s, prepared->ir, prepared->problem.rows);
+}
+
+int kiln__prepared_launches(const kiln__prepared *prepared) {
+    const kiln__schedule *s = &prepared->schedule;
+    if (prepared->any_shape) return kiln__shape_launches(s, prepared->ir, &prepared->shape);
+    return kiln__schedule_launches(s, prepared->ir);
 }
 
 bool kiln__prepared_grid(const kiln__prepared *prepared, kiln__grid *grid) {

@@ -363,7 +363,7 @@ void kiln__info_fill(const kiln__prepared *prepared, const kiln__image *image, i
         info->compile_ms = image->facts.create_ms + image->facts.compile_ms + image->facts.fetch_ms;
     info->workspace_bytes =
         p->open_rows && kiln__schedule_has_workspace(&prepared->schedule) ? -1 : kiln__prepared_workspace(prepared);
-    info->launches = kiln__schedule_launches(&prepared->schedule, prepared->ir);
+    info->launches = kiln__prepared_launches(prepared);
     info->schedule_origin = prepared->origin;
     info->any_shape = prepared->any_shape;
     info->least_cols = prepared->least_cols;

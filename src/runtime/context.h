@@ -314,8 +314,10 @@ kiln_status kiln__prepare_any_shape(const kiln_program *program, const kiln_tens
                                     kiln__prepared *out);
 /* Writes the source and lays out its arguments, for the problem that its schedule was chosen for. */
 kiln_status kiln__prepared_write(kiln__prepared *prepared, const kiln__problem *problem);
-/* The blocks of its first launch; false where a device has no such grid. */
+/* Bytes; 0: it needs none. */
 int64_t kiln__prepared_workspace(const kiln__prepared *prepared);
+int kiln__prepared_launches(const kiln__prepared *prepared);
+/* The blocks of its first launch; false where a device has no such grid. */
 bool kiln__prepared_grid(const kiln__prepared *prepared, kiln__grid *grid);
 void kiln__prepared_free(kiln__prepared *prepared);
 /* "y = softmax(x) | x f16, y f16 | 1024 columns": what `kiln cache ls` shows. The caller frees it; NULL without memory.
@@ -396,8 +398,9 @@ typedef struct kiln__launch {
     kiln__CUmemoryPool pool; /* of the workspace, where there is one */
     int64_t workspace_bytes;
     uint16_t workspace_offset;
-    kiln__grid grid, last_grid;               /* last: of stages that end */
-    unsigned threads, last_threads;           /* of a block, as are ... */
+    uint16_t stage_offset;          /* of which stage a kernel is launched for, where one has all of them; else 0 */
+    kiln__grid grid, last_grid;     /* last: of stages that end */
+    unsigned threads, last_threads; /* of a block, as are ... */
     unsigned shared_bytes, last_shared_bytes; /* ... those of its dynamic shared memory */
     int scalar_count;
     bool empty;             /* nothing to do */

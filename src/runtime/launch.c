@@ -40,7 +40,7 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
                                 const kiln__driver *driver, kiln__kernel_entry *kernel, kiln__launch **out) {
     const kiln__problem *p = &prepared->problem;
     const kiln__arguments *arguments = &prepared->arguments;
-    const int stages = kiln__schedule_launches(&prepared->schedule, prepared->ir);
+    const int stages = kiln__prepared_launches(prepared);
     kiln__launch *launch = kiln__host_allocate(program->context, bytes_of(arguments->size, stages));
     if (!launch) return kiln__out_of_memory();
     launch->context = program->context;
@@ -84,6 +84,8 @@ kiln_status kiln__launch_create(const kiln_program *program, const kiln_tensor *
         if (field->kind == KILN__FIELD_POINTER) launch->pointer_offset[field->index] = field->offset;
         if (field->kind == KILN__FIELD_WORKSPACE) launch->workspace_offset = field->offset;
         if (field->kind == KILN__FIELD_SCALAR) launch->scalar_offset[field->index] = field->offset;
+        if (field->kind == KILN__FIELD_SHAPE && prepared->shape.stage >= 0)
+            launch->stage_offset = (uint16_t)(field->offset + offsetof(kiln__shape, stage));
     }
     set_scalars(prepared->ir, launch);
     kiln__arguments_fill(arguments, p, prepared->any_shape ? &prepared->shape : NULL, launch->arguments);
@@ -133,10 +135,12 @@ static kiln_status launch_one(const kiln__launch *launch, int k, int attribute, 
     return kiln__driver_fail(driver, KILN_E_LAUNCH, result, attribute ? "cuLaunchKernelEx" : "cuLaunchKernel");
 }
 
-static kiln_status launch_all(const kiln__launch *launch, void *argument, kiln__CUstream stream) {
+static kiln_status launch_all(const kiln__launch *launch, unsigned char *argument, kiln__CUstream stream) {
     kiln_status status = launch_one(launch, 0, launch->first_attribute, argument, stream);
-    for (int k = 1; !status && k < launch->stage_count; k++)
+    for (int32_t k = 1; !status && k < launch->stage_count; k++) {
+        if (launch->stage_offset) memcpy(argument + launch->stage_offset, &k, sizeof k);
         status = launch_one(launch, k, launch->later_attribute, argument, stream);
+    }
     return status;
 }
 
@@ -388,6 +392,10 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
     launch->later_attribute = prepared->schedule.split.dependent ? early : 0;
     launch->workspace_bytes = kiln__prepared_workspace(prepared);
     for (int k = 1; k < launch->stage_count; k++) {
+        if (launch->stage_offset) {
+            launch->stages[k] = launch->stages[0];
+            continue;
+        }
         char name[32];
         kiln__CUkernel kernel;
         snprintf(name, sizeof name, KILN__KERNEL_NAME "%d", k);
@@ -396,7 +404,7 @@ static kiln_status add_splits(kiln_context *context, const kiln__prepared *prepa
         launch->stages[k].function = (kiln__CUfunction)(void *)kernel;
         launch->stages[k].ends = kiln__schedule_ends(&prepared->schedule, prepared->ir, k);
     }
-    if (context->device_allocator.allocate) return KILN_OK;
+    if (!launch->workspace_bytes || context->device_allocator.allocate) return KILN_OK;
     return open_pool(context, on->driver, on->device, &launch->pool);
 }
 

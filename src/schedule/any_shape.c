@@ -108,6 +108,17 @@ static kiln_status choose_threads(const kiln__ir *ir, const kiln__problem *probl
                       ir->text, problem->blocks[0], s->any.blocks.run);
 }
 
+/* Whether blocks may share a row: of a reduced one each phase is a launch, and so are the outputs of columns and those
+ * of rows, which may take the place of what columns still read. */
+static void set_sharing(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
+    int columns = 0, rows = 0;
+    for (int o = problem->input_count; o < problem->input_count + problem->output_count; o++)
+        *(problem->operands[o].per_element ? &columns : &rows) = 1;
+    if (s->any.sums.some || problem->sorted || s->passes.scans || s->passes.selects) return;
+    s->any.shares_rows = ir->phase_count == 0 && !rows;
+    if (ir->phase_count > 0) s->any.stages = (int)ir->phase_count + columns + rows;
+}
+
 kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *problem, kiln__schedule *s) {
     const int output = narrowest(problem, true);
     kiln_status status;
@@ -132,9 +143,7 @@ kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *pr
     const bool whole_rows = s->passes.ordered || problem->block_run || s->any.sums.some ||
                             problem->sorted; /* their threads are neighbours */
     s->any.lanes_can_be_rows = !whole_rows && exchanged <= KILN__COLUMN_STATIC_BYTES;
-    s->any.shares_rows = ir->phase_count == 0 && !s->any.sums.some && !problem->sorted;
-    for (int o = 0; o < problem->output_count; o++)
-        s->any.shares_rows = s->any.shares_rows && problem->operands[problem->input_count + o].per_element;
+    set_sharing(ir, problem, s);
     s->steps = s->batch;
     if (!status) status = kiln__inlining_choose(ir, problem, s);
     kiln__schedule_describe(s);
@@ -207,8 +216,26 @@ static void find_sorted(const kiln__schedule *s, kiln__shape *shape) {
     shape->row_shift = log2_from(s->team.threads, s->team.threads);
 }
 
-int64_t kiln__shape_workspace(const kiln__schedule *s, const kiln__shape *shape) {
-    return kiln__times(shape->blocks * (s->team.threads >> shape->row_shift), shape->slice);
+/* How many blocks share a row that is reduced: of longer rows than these, as many as have such a chunk or a longer one.
+ * Those of rows in lanes count columns, others vectors of a thread. Rows so long do not stay in the L2 from one phase
+ * to the next whoever works on them. */
+typedef struct sharing {
+    int64_t longest, chunk, most;
+} sharing;
+static const sharing of_blocks = {32, 8, 512}, of_lanes = {2048, 256, 1024};
+
+static int32_t chunks_of(int64_t all, sharing by) {
+    return all <= by.longest ? 1 : (int32_t)kiln__least(kiln__divide_up(all, by.chunk), by.most);
+}
+
+int64_t kiln__shape_workspace(const kiln__schedule *s, const kiln__ir *ir, const kiln__shape *shape) {
+    const int64_t parts = kiln__times(shape->rows, shape->chunks);
+    if (shape->blocks) return kiln__times(shape->blocks * (s->team.threads >> shape->row_shift), shape->slice);
+    return shape->stage < 0 ? 0 : kiln__times(parts, kiln__schedule_exchanged(s, ir));
+}
+
+int kiln__shape_launches(const kiln__schedule *s, const kiln__ir *ir, const kiln__shape *shape) {
+    return shape->stage < 0 ? kiln__schedule_launches(s, ir) : s->any.stages;
 }
 
 kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) {
@@ -231,12 +258,17 @@ kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) 
     if (s->any.sums.some) find_teams(s, &shape);
     if (s->any.shares_rows && block && (shape.runs == 1 || s->any.blocks.lanes))
         shape.chunks = (int32_t)kiln__least(kiln__divide_up(all, s->team.threads * s->batch), MOST_CHUNKS);
+    if (s->any.stages && shape.rows_in_lanes) shape.chunks = chunks_of(shape.cols, of_lanes);
+    if (s->any.stages && block && !shape.rows_in_lanes)
+        shape.chunks = chunks_of(kiln__divide_up(all, s->team.threads), of_blocks);
+    shape.stage = s->any.stages && shape.chunks > 1 ? 0 : -1;
     return shape;
 }
 
 bool kiln__shape_grid(const kiln__schedule *s, const kiln__shape *shape, kiln__grid *grid) {
-    const int64_t rows = shape->rows_in_lanes ? LANES : s->team.threads >> shape->row_shift;
-    const int64_t blocks = kiln__times(kiln__divide_up(shape->rows, shape->chunks > 1 ? 1 : rows), shape->chunks);
+    const int64_t alone = shape->chunks > 1 ? 1 : s->team.threads >> shape->row_shift;
+    const int64_t rows = shape->rows_in_lanes ? LANES : alone;
+    const int64_t blocks = kiln__times(kiln__divide_up(shape->rows, rows), shape->chunks);
     if (shape->blocks) {
         *grid = (kiln__grid){(unsigned)shape->blocks, 1, 1};
         return true;

@@ -13,17 +13,21 @@ typedef struct kiln__shape {
     int64_t rows, cols, run, runs, axis, axis_runs, padded_cols, slice;
     int64_t extents[KILN_MAX_RANK];
     int32_t row_dims, dims, row_shift, run_shift, rows_in_lanes, chunks, blocks, vectors;
+    int32_t stage;
 } kiln__shape;
 
 /* Of the call's own problem. How many threads work on a row follows from its columns and strides, and never from how
- * many rows there are; those of a program without reductions may be of several blocks. */
+ * many rows there are; those of a long row may be of several blocks. */
 kiln__shape kiln__shape_of(const kiln__schedule *schedule, const kiln__problem *exact);
 
 /* An operand's stride along a dimension of the shape. */
 int64_t kiln__shape_stride(const kiln__shape *shape, const kiln__problem *exact, int operand, int dim);
 
-/* Bytes of the workspace, where there are values of all rows. */
-int64_t kiln__shape_workspace(const kiln__schedule *schedule, const kiln__shape *shape);
+/* Bytes of the workspace: 0 where the shape needs none. */
+int64_t kiln__shape_workspace(const kiln__schedule *schedule, const kiln__ir *ir, const kiln__shape *shape);
+
+/* How many launches a run takes. */
+int kiln__shape_launches(const kiln__schedule *schedule, const kiln__ir *ir, const kiln__shape *shape);
 
 /* False where the grid would be too large. */
 bool kiln__shape_grid(const kiln__schedule *schedule, const kiln__shape *shape, kiln__grid *grid);

@@ -21,8 +21,8 @@ bool kiln__schedule_exchanges(const kiln__schedule *schedule) {
 }
 
 bool kiln__schedule_has_workspace(const kiln__schedule *schedule) {
-    const bool sorts = schedule->strategy == KILN__ANY_SHAPE && schedule->any.sorted.bytes > 0;
-    return kiln__schedule_exchanges(schedule) || kiln__slots_plan_of(schedule)->blocks > 0 || sorts;
+    const bool any = schedule->strategy == KILN__ANY_SHAPE && (schedule->any.sorted.bytes > 0 || schedule->any.stages);
+    return kiln__schedule_exchanges(schedule) || kiln__slots_plan_of(schedule)->blocks > 0 || any;
 }
 
 int64_t kiln__schedule_exchanged(const kiln__schedule *schedule, const kiln__ir *ir) {

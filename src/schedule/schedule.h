@@ -258,6 +258,7 @@ typedef struct kiln__any_schedule {
     int reference;          /* of these the one that vectors are aligned for; -1: there is none */
     bool lanes_can_be_rows; /* there is room for what each thread exchanges */
     bool shares_rows;       /* several blocks may work on a row: nothing is reduced, and no row has one value */
+    int stages;             /* launches of long rows that several blocks work on, one for each phase; 0: one does all */
     kiln__any_blocks blocks;
     kiln__any_sums sums;
     kiln__any_sorted sorted;

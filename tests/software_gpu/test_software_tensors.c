@@ -440,6 +440,30 @@ static void kernels_for_any_shape_serve_what_rows_choose(void **unused) {
     assert_int_equal(count_wrong_of_both(unaligned, COUNT(unaligned)), 0);
 }
 
+/* Rows so long that several blocks share each of them, and launches its phases. */
+static const test_case shared[] = {
+    {"y = softmax(x)", NULL, "f32[2,33001] f32[2,33001]", NULL},
+    {"y = var(x)", NULL, "f16[1,66000]@2 f32[1]", NULL},
+    {"y = sum(x)", "0", "f32[2100,7] f32[7]", NULL},
+    {"y = x / mean(x); m = max(x)", "0", "f32[3000,40] f32[3000,40] f32[40]", NULL},
+    {"y = rms_norm(x, w)", "0,2", "f32[60,3,701] f32[60,1,701] f32[60,3,701]", NULL},
+    {"t = r + sum(x); y = x * r", "1", "f32[2,1,3] f32[2,9000,3] f32[2,3] f32[2,9000,3]", NULL},
+    {"i = argmax(x); n = any(x > 6.5); l = logsumexp(x) - take(x, label)", NULL,
+     "f32[2,9001]{1,2} i64[2,1] i64[2] bool[2] f32[2]", NULL},
+    {"y = reduce((a, b) -> b > 6 ? b : a, x, 0)", NULL, "f32[2,40000] f32[2]", NULL},
+    {"lengths(n * 9000); y = x / mean(x)", NULL, "i32[3,1] f32[3,40000] f32[3,40000]", NULL},
+    {"y = rows(t, i) - max(x)", NULL, "f32[9,40000] i32[2,1] f32[2,40000] f32[2,40000]", NULL},
+};
+
+static void blocks_share_long_rows(void **unused) {
+    (void)unused;
+    static const test_case blocks = {"y = x / absmax(x, block = 32) + sum(x)", NULL, "f32[2,34001] f32[2,34001]", NULL};
+    assert_int_equal(count_wrong_of_both(shared, COUNT(shared)), 0);
+    policy = KILN_POLICY_ANY_SHAPE;
+    assert_true(runs_right(&blocks));
+    policy = KILN_POLICY_COMPILE;
+}
+
 /* ---- names ------------------------------------------------------------------------------------------------ */
 
 #define STRIDED "f32[3,4,8]{100,1,5}"
@@ -480,6 +504,7 @@ int main(void) {
         cmocka_unit_test(kernels_for_any_shape_sort),
         cmocka_unit_test(kernels_for_any_shape_serve_blocks),
         cmocka_unit_test(kernels_for_any_shape_add_up_all_rows),
+        cmocka_unit_test(blocks_share_long_rows),
         cmocka_unit_test(names_mean_nothing_to_the_compiler),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
