@@ -55,6 +55,7 @@ kiln_status kiln__prepare_any_shape_for(const kiln__call *call, int arch, kiln__
     out->origin = KILN_SCHEDULE_MODEL;
     out->counters = &call->program->usage->counters;
     out->group = call->group;
+    out->loaded_on = call->loaded_on;
     const double start = kiln__now_ms();
     kiln_status status = plan(call->program, call->tensors, call->scalars, &problem, out);
     out->programmatic = kiln__call_is_programmatic(call, arch);

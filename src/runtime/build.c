@@ -138,6 +138,7 @@ kiln_status kiln__prepare_for(const kiln__call *call, const kiln__device *device
     out->attempt = attempt;
     out->counters = &call->program->usage->counters;
     out->group = call->group;
+    out->loaded_on = call->loaded_on;
     out->programmatic = kiln__call_is_programmatic(call, device->arch);
     out->hurries = call->hurries;
     const double start = kiln__now_ms();

@@ -25,6 +25,7 @@
 
 typedef struct kiln__dispatch kiln__dispatch;
 typedef struct kiln__pending kiln__pending;
+typedef struct kiln__kernel_entry kiln__kernel_entry;
 typedef struct kiln__known_device kiln__known_device;
 
 /* A device's stream-ordered memory pool, for the workspaces of launches; created when first needed. */
@@ -230,7 +231,8 @@ typedef struct kiln__call {
     const kiln__compile_group *group; /* that its compiles are of; NULL: the context's */
     bool dependent;                   /* programmatic dependent launch is asked for */
     bool range;                       /* the kernel of a range of columns will do, in place of the exact one */
-    bool hurries; /* what is there will do, rather than a choice among schedules; KILN_E_WOULD_COMPILE without one */
+    bool hurries;  /* what is there will do, rather than a choice among schedules; KILN_E_WOULD_COMPILE without one */
+    int loaded_on; /* a kernel that is loaded on the device of this number less 1 will do, without its bytes; 0: none */
 } kiln__call;
 
 /* Whether the kernel of a range is prepared, where the program has one. */
@@ -283,6 +285,7 @@ typedef struct kiln__prepared {
     double schedule_ms, emit_ms;
     kiln__counters *counters;         /* the program's */
     const kiln__compile_group *group; /* the call's, or NULL */
+    int loaded_on;                    /* as of the call */
 } kiln__prepared;
 
 /* The kernel's bytes and what is known of them. */
@@ -299,9 +302,11 @@ typedef struct kiln__image {
     const kiln__compile_group *group;
     unsigned cancels; /* of the group, when obtaining began */
     kiln_policy policy;
-    double lookup_ms, wait_ms; /* wait: of lookup, for others who were compiling it */
-    kiln__counters *counters;  /* of the program that it is obtained for */
-    kiln__pending *pending;    /* others find these bytes by it, until they are freed or loaded; NULL: not by it */
+    double lookup_ms, wait_ms;  /* wait: of lookup, for others who were compiling it */
+    kiln__counters *counters;   /* of the program that it is obtained for */
+    kiln__pending *pending;     /* others find these bytes by it, until they are freed or loaded; NULL: not by it */
+    int loaded_on;              /* as of the call */
+    kiln__kernel_entry *loaded; /* in place of bytes: a kernel that is there already, with a reference; else NULL */
 } kiln__image;
 
 kiln_status kiln__prepare_for(const kiln__call *call, const kiln__device *device, int attempt, kiln__prepared *out);
@@ -365,7 +370,7 @@ void kiln__record(const kiln__call *call, const kiln__device *device, bool ptx);
 /* ---- launching ---- */
 
 /* A kernel loaded for one device, shared by everything that launches it. */
-typedef struct kiln__kernel_entry {
+struct kiln__kernel_entry {
     kiln__retired retired;
     kiln_context *context;
     kiln__hash_link by_name;
@@ -377,7 +382,7 @@ typedef struct kiln__kernel_entry {
     int references;        /* of plans, and of calls at work on it */
     _Atomic uint64_t used; /* by the context's clock */
     atomic_bool captured;  /* into a graph, which may launch it at any time: it stays loaded */
-} kiln__kernel_entry;
+};
 
 /* One of the kernels that are launched one after another. */
 typedef struct kiln__stage {
@@ -461,6 +466,8 @@ bool kiln__same_name(const kiln__key *a, const kiln__key *b);
 uint64_t kiln__name_hash(const kiln__key *name);
 /* The kernel of the name on a device, with a reference; NULL if there is none. */
 kiln__kernel_entry *kiln__kernels_take(kiln_context *context, const kiln__key *name, int device);
+/* The same with the lock held. */
+kiln__kernel_entry *kiln__kernels_hold(kiln_context *context, const kiln__key *name, int device);
 /* compile.c: the limit and the worker of the options. KILN_E_ARGUMENT, KILN_E_MEMORY. */
 kiln_status kiln__compile_limit_set(kiln_context *context, const kiln_context_options *options);
 /* Compiles here, or in a worker where there is a limit, or where the image's group wants it and there is one.

@@ -32,13 +32,18 @@ kiln__kernel_entry *kiln__kernels_find(const kiln_context *context, const kiln__
 
 static uint64_t tick(kiln_context *context) { return atomic_fetch_add(&context->clock, 1) + 1; }
 
-kiln__kernel_entry *kiln__kernels_take(kiln_context *context, const kiln__key *name, int device) {
-    pthread_mutex_lock(&context->lock);
+kiln__kernel_entry *kiln__kernels_hold(kiln_context *context, const kiln__key *name, int device) {
     kiln__kernel_entry *kernel = kiln__kernels_find(context, name, device);
     if (kernel) {
         kernel->references++;
         kernel->used = tick(context);
     }
+    return kernel;
+}
+
+kiln__kernel_entry *kiln__kernels_take(kiln_context *context, const kiln__key *name, int device) {
+    pthread_mutex_lock(&context->lock);
+    kiln__kernel_entry *kernel = kiln__kernels_hold(context, name, device);
     pthread_mutex_unlock(&context->lock);
     return kernel;
 }

@@ -445,7 +445,8 @@ static kiln_status load(const kiln_program *program, const target *on, const kil
 static kiln_status share_loaded(const kiln_program *program, const target *on, const kiln__prepared *prepared,
                                 kiln__image *image, kiln__kernel_entry **out) {
     kiln_context *context = program->context;
-    *out = kiln__kernels_take(context, &image->name, on->device);
+    *out = image->loaded ? image->loaded : kiln__kernels_take(context, &image->name, on->device);
+    image->loaded = NULL;
     if (*out) return KILN_OK;
     kiln__kernel_entry *kernel = calloc(1, sizeof *kernel);
     if (!kernel) return kiln__out_of_memory();
@@ -493,7 +494,9 @@ static kiln_status try_schedule(const kiln__call *call, const target *on, kiln__
     const kiln_program *program = call->program;
     kiln__kernel_entry *kernel = NULL;
     const unsigned prepared_before = atomic_load(&program->context->prepared);
-    kiln_status status = kiln__compile_for(call, &on->numbers, prepared, image);
+    kiln__call here = *call;
+    here.loaded_on = (int)on->device + 1;
+    kiln_status status = kiln__compile_for(&here, &on->numbers, prepared, image);
     *no_room = false;
     if (status) return status;
     double start = kiln__now_ms();

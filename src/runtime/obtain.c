@@ -257,6 +257,7 @@ kiln_status kiln__image_obtain(kiln_context *context, kiln_policy policy, const 
     out->facts.is_ptx = ptx;
     out->policy = policy;
     out->counters = prepared->counters;
+    out->loaded_on = first == KILN__IN_MEMORY ? prepared->loaded_on : 0;
     out->group = prepared->group ? prepared->group : &context->compiles;
     out->cancels = prepared->group ? 0 : atomic_load(&context->compiles.cancels); /* a preparation's stay cancelled */
     double start = kiln__now_ms();
@@ -276,6 +277,8 @@ kiln_status kiln__image_obtain(kiln_context *context, kiln_policy policy, const 
 
 void kiln__image_free_bytes(kiln__image *image) {
     kiln__memory_leave(image);
+    kiln__kernels_release(image->loaded);
+    image->loaded = NULL;
     kiln__key_free(&image->name);
     kiln__key_free(&image->key);
     free(image->bytes);

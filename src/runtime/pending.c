@@ -74,7 +74,12 @@ bool kiln__memory_enter(kiln_context *context, kiln__image *out, kiln_status *st
         loaded = kiln__kernels_find(context, &out->name, -1);
     }
     bool settled = loaded || pending;
-    if (loaded || (pending && !pending->error)) {
+    out->loaded = loaded && out->loaded_on ? kiln__kernels_hold(context, &out->name, out->loaded_on - 1) : NULL;
+    if (out->loaded) {
+        out->size = out->loaded->image.size;
+        out->facts = out->loaded->image.facts;
+        out->origin = KILN_ORIGIN_MEMORY;
+    } else if (loaded || (pending && !pending->error)) {
         const kiln__image *known = loaded ? &loaded->image : &pending->image;
         *status = kiln__image_copy(out, known->bytes, known->size, known->log ? known->log : "", &known->facts,
                                    KILN_ORIGIN_MEMORY);
