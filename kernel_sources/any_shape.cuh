@@ -36,10 +36,6 @@ KILN_CALL kiln_i64 kiln_place_in(const kiln_shape &shape, const kiln_strides &st
     }
     return place + n * strides.at[first];
 }
-KILN_DEVICE kiln_i64 kiln_place_of_row(const kiln_shape &shape, const kiln_strides &strides, kiln_i64 row) {
-    if (shape.row_dims > 1) return kiln_place_in(shape, strides, 0, shape.row_dims, row);
-    return shape.row_dims ? row * strides.at[0] : 0;
-}
 /* From the row's start on, of any column. */
 KILN_DEVICE kiln_i64 kiln_place_of_column(const kiln_shape &shape, const kiln_strides &strides, kiln_i64 col) {
     return kiln_place_in(shape, strides, shape.row_dims, shape.dims, col);
@@ -55,7 +51,7 @@ KILN_DEVICE kiln_i64 kiln_column_stride(const kiln_shape &shape, const kiln_stri
 /* Columns of a run are one stride apart. From here on they are found as if all columns of the row were: where column 0
  * would lie, counted back from a column of the run, or from its first. */
 KILN_DEVICE kiln_i64 kiln_place_around(const kiln_shape &shape, const kiln_strides &strides, kiln_i64 col) {
-    if (shape.row_dims == shape.dims) return 0;
+    if (shape.dims - shape.row_dims < 2) return 0;
     return kiln_place_of_column(shape, strides, col) - col * kiln_column_stride(shape, strides);
 }
 KILN_DEVICE kiln_i64 kiln_place_of_run(const kiln_shape &shape, const kiln_strides &strides, kiln_i64 run) {

@@ -27,6 +27,16 @@ void kiln__emit_any_members(const kiln__emitter *e) {
     if (e->schedule->passes.scans) emit_keep(e);
 }
 
+void kiln__emit_any_places(const kiln__emitter *e) {
+    kiln__write(e, "    kiln_i64 rest = row.index; /* in the dimensions up to this one */\n"
+                   "#pragma unroll 1\n    for (int d = args.shape.row_dims - 1; d >= 0; --d) {\n"
+                   "        const kiln_i64 above = d ? kiln_divide_any(rest, args.shape.extents[d]) : 0;\n"
+                   "        const kiln_i64 at = rest - above * args.shape.extents[d];\n        rest = above;\n");
+    for (int o = 0; o < e->operands; o++)
+        kiln__write(e, "        row.%s += at * args.strides_%s.at[d];\n", e->name[o], e->name[o]);
+    kiln__write(e, "    }\n");
+}
+
 /* Where the run lies, as if the row had its stride all along. */
 static void emit_places(const kiln__emitter *e) {
     for (int o = 0; o < e->operands; o++) {
@@ -58,7 +68,9 @@ static void emit_find_vectors(const kiln__emitter *e) {
 
 /* Which columns the run has: the axis' last run may be short. */
 static void emit_run_of_blocks(const kiln__emitter *e) {
-    kiln__write(e, "    const kiln_index line = kiln_divide_any(run, args.shape.axis_runs), axis = args.shape.axis;\n"
+    kiln__write(e, "    const kiln_index axis = args.shape.axis;\n"
+                   "    const kiln_index line = run < args.shape.axis_runs ? 0 : kiln_divide_any(run, "
+                   "args.shape.axis_runs);\n"
                    "    const kiln_index along = (run - line * args.shape.axis_runs) * KILN_BLOCK_RUN;\n"
                    "    row.columns = axis - along < KILN_BLOCK_RUN ? axis - along : KILN_BLOCK_RUN;\n"
                    "    row.start = row.base = line * axis + along;\n    row.behind = row.base + row.columns;\n");

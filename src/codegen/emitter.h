@@ -230,6 +230,8 @@ void kiln__emit_staged(const kiln__emitter *e);
 
 /* Of a kernel that serves any shape: what a row knows besides; kiln_enter_run. */
 void kiln__emit_any_members(const kiln__emitter *e);
+/* Where a row lies in each tensor, of all in one go over its dimensions. */
+void kiln__emit_any_places(const kiln__emitter *e);
 void kiln__emit_any_run(const kiln__emitter *e);
 /* Of a struct that works on vectors: the function that reduces a run's blocks for what the loop needs. */
 void kiln__emit_needed_blocks(const kiln__emitter *e);

@@ -68,6 +68,19 @@ void kiln__emit_arguments(const kiln__emitter *e) {
     kiln__write(e, "};\n\n");
 }
 
+/* + where the row, or run i of rows, starts; any shape's kernels find all tensors' in one go, kiln__emit_any_places. */
+static void emit_start(const kiln__emitter *e, int o) {
+    const kiln__operand *operand = &e->problem->operands[o];
+    const char *run = e->rows_in_vectors ? "[i]" : "";
+    if (e->problem->any_shape || e->flat) return;
+    if (!operand->linear)
+        kiln__emit_strided_sum(e, o);
+    else if (!kiln__stride_is_constant(e->problem, operand->row_stride))
+        kiln__write(e, " + row.index%s * args.row_%s", run, e->name[o]);
+    else if (operand->row_stride)
+        kiln__write(e, " + row.index%s * %" PRId64, run, operand->row_stride);
+}
+
 /* row.in_x = args.in_x + where the row, or run i of rows, starts in it. */
 static void emit_place(const kiln__emitter *e, int o) {
     const kiln__operand *operand = &e->problem->operands[o];
@@ -77,14 +90,7 @@ static void emit_place(const kiln__emitter *e, int o) {
     if (!position && kiln__type_is_packed(operand->type))
         from = kiln__spell(e, "%s{args.%s, 0}", kiln__cxx_pointer(e, o), name);
     kiln__write(e, "    row.%s%s = %s", name, run, from);
-    if (e->problem->any_shape)
-        kiln__write(e, " + kiln_place_of_row(args.shape, args.strides_%s, row.index)", name);
-    else if (!e->flat && !operand->linear)
-        kiln__emit_strided_sum(e, o);
-    else if (!e->flat && !kiln__stride_is_constant(e->problem, operand->row_stride))
-        kiln__write(e, " + row.index%s * args.row_%s", run, name);
-    else if (!e->flat && operand->row_stride)
-        kiln__write(e, " + row.index%s * %" PRId64, run, operand->row_stride);
+    emit_start(e, o);
     if (o < e->tensors && e->schedule->tensors[o].kind == KILN__ACCESS_WRAPPED)
         kiln__write(e, " + row.rank[i] * KILN_KEPT_ROWS");
     kiln__write(e, "%s;\n",
@@ -301,6 +307,7 @@ static void emit_places(const kiln__emitter *e) {
         coordinates |= !e->flat && !e->problem->operands[o].linear;
     if (coordinates) kiln__emit_coordinates(e, e->rows_in_vectors ? "row.index[i]" : "row.index");
     for (int o = 0; o < e->operands; o++) emit_place(e, o);
+    if (e->problem->any_shape) kiln__emit_any_places(e);
 }
 
 static void emit_packed_place(const kiln__emitter *e, int o) {

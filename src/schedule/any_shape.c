@@ -11,12 +11,16 @@
 
 enum {
     THREADS = 256,
+    LEAST_BLOCKS = 3, /* of a processor at once: 80 registers for a thread */
     LANES = 32,
     MOST_VECTOR = 8,
     BYTES = 64,            /* that a thread has under way of all inputs, ... */
     MOST_BATCH = 4,        /* ... in no more vectors than these, nor fewer than one */
     COLUMNS_OF_LANES = 20, /* more for a lane, vectors or single ones, and a block works on the row */
     LEAST_SHARED = 32,     /* columns: of rows that lie side by side, one thread has a whole row of up to so many */
+    LEAST_STEPS = 4,       /* vectors or elements of a lane: more lanes would find out where the row lies for fewer */
+    FLAT_STEPS = 8,        /* of a thread, where blocks share rows that nothing reduces, ... */
+    FLAT_BLOCKS = 2048,    /* ... unless that left fewer blocks than these, some for each processor of any device */
     MOST_CHUNKS = 1 << 20, /* of a row; threads go on to what is behind */
     LEAST_LANES = 4,       /* of a run of blocks, so that what they load together is a line of memory or more */
     SHARED_BYTES = 48 * 1024 - 1024, /* but for what is aligned, and for a row's place in the workspace */
@@ -127,6 +131,7 @@ kiln_status kiln__any_shape_schedule(const kiln__ir *ir, const kiln__problem *pr
     s->reason = "it serves any shape";
     s->team.group = KILN__GROUP_BLOCK;
     s->team.rows_per_block = 1;
+    s->team.min_blocks_per_sm = LEAST_BLOCKS;
     s->staging.kind = KILN__STAGING_NONE;
     s->edges = KILN__EDGES_PEELED;
     s->vector_width = vector_of(problem);
@@ -222,10 +227,17 @@ static void find_sorted(const kiln__schedule *s, kiln__shape *shape) {
 typedef struct sharing {
     int64_t longest, chunk, most;
 } sharing;
-static const sharing of_blocks = {32, 8, 512}, of_lanes = {2048, 256, 1024};
+static const sharing of_blocks = {32, 32, 512}, of_lanes = {2048, 256, 1024};
 
-static int32_t chunks_of(int64_t all, sharing by) {
+static int32_t reduced_chunks(int64_t all, sharing by) {
     return all <= by.longest ? 1 : (int32_t)kiln__least(kiln__divide_up(all, by.chunk), by.most);
+}
+
+/* Of rows that nothing reduces, whose elements do not ask who else works on the row: so many steps of a block. */
+static int32_t flat_chunks(const kiln__schedule *s, int64_t steps, int64_t rows) {
+    int64_t each = kiln__greatest(s->batch, FLAT_STEPS);
+    while (each > s->batch && kiln__times(kiln__divide_up(steps, each), rows) < FLAT_BLOCKS) each /= 2;
+    return (int32_t)kiln__least(kiln__divide_up(steps, each), MOST_CHUNKS);
 }
 
 int64_t kiln__shape_workspace(const kiln__schedule *s, const kiln__ir *ir, const kiln__shape *shape) {
@@ -238,29 +250,41 @@ int kiln__shape_launches(const kiln__schedule *s, const kiln__ir *ir, const kiln
     return shape->stage < 0 ? kiln__schedule_launches(s, ir) : s->any.stages;
 }
 
+/* Who works on a row of so many vectors or single columns, and on a run of it; whether whole blocks do. */
+static bool find_lanes(const kiln__schedule *s, bool side_by_side, int64_t elements, kiln__shape *shape) {
+    const int64_t all = kiln__times(elements, shape->runs);
+    const int64_t lanes = kiln__divide_up(all, kiln__greatest(s->batch, LEAST_STEPS));
+    /* Blocks that go through all rows have sums for each team: the fewer, the more blocks there are. */
+    const bool block = all > (s->any.sums.some ? s->team.threads : COLUMNS_OF_LANES * LANES);
+    const bool one_thread = side_by_side && shape->cols <= LEAST_SHARED;
+    shape->rows_in_lanes = s->any.lanes_can_be_rows && side_by_side && !one_thread;
+    shape->row_shift = one_thread ? 0 : block ? log2_from(all, s->team.threads) : log2_from(lanes, LANES);
+    if (s->any.sorted.bytes) find_sorted(s, shape);
+    const int threads = shape->rows_in_lanes ? s->team.threads / LANES : 1 << shape->row_shift;
+    shape->run_shift = s->passes.ordered ? 0 : log2_from(elements, threads);
+    if (s->any.blocks.lanes) shape->run_shift = log2_from(s->any.blocks.lanes, LANES);
+    shape->row_shift = (int32_t)kiln__greatest(shape->row_shift, shape->run_shift);
+    return block;
+}
+
+/* How many blocks share a row of so many steps of one of them. */
+static int32_t chunks_of(const kiln__schedule *s, const kiln__shape *shape, bool block, int64_t steps) {
+    if (s->any.stages && shape->rows_in_lanes) return reduced_chunks(shape->cols, of_lanes);
+    if (s->any.stages && block) return reduced_chunks(steps, of_blocks);
+    const bool one_place = shape->runs == 1 || s->any.blocks.lanes;
+    return s->any.shares_rows && block && one_place ? flat_chunks(s, steps, shape->rows) : 1;
+}
+
 kiln__shape kiln__shape_of(const kiln__schedule *s, const kiln__problem *exact) {
     kiln__shape shape = extents_of(exact);
     /* A single row is computed as it would be among others. */
-    const bool rows_are_closer = exact->layout == KILN__LAYOUT_OUTER, few = shape.cols <= LEAST_SHARED;
+    const bool side_by_side = exact->layout == KILN__LAYOUT_OUTER;
     if (s->any.blocks.lanes) find_runs(s, exact, &shape);
-    shape.rows_in_lanes = s->any.lanes_can_be_rows && rows_are_closer && !few;
-    shape.vectors = !rows_are_closer && has_vectors(s, &shape, exact);
-    const int64_t width = shape.vectors ? s->vector_width : 1, elements = kiln__divide_up(shape.run, width);
-    const int64_t all = kiln__times(elements, shape.runs);
-    const bool block = all > COLUMNS_OF_LANES * LANES;
-    const int64_t at_once = kiln__divide_up(all, s->batch); /* as many threads have all under way */
-    shape.row_shift = rows_are_closer && few ? 0 : block ? log2_from(all, s->team.threads) : log2_from(at_once, LANES);
-    if (s->any.sorted.bytes) find_sorted(s, &shape);
-    const int threads = shape.rows_in_lanes ? s->team.threads / LANES : 1 << shape.row_shift;
-    shape.run_shift = s->passes.ordered ? 0 : log2_from(elements, threads);
-    if (s->any.blocks.lanes) shape.run_shift = log2_from(s->any.blocks.lanes, LANES);
-    if (shape.row_shift < shape.run_shift) shape.row_shift = shape.run_shift;
+    shape.vectors = !side_by_side && has_vectors(s, &shape, exact);
+    const int64_t elements = kiln__divide_up(shape.run, shape.vectors ? s->vector_width : 1);
+    const bool block = find_lanes(s, side_by_side, elements, &shape);
     if (s->any.sums.some) find_teams(s, &shape);
-    if (s->any.shares_rows && block && (shape.runs == 1 || s->any.blocks.lanes))
-        shape.chunks = (int32_t)kiln__least(kiln__divide_up(all, s->team.threads * s->batch), MOST_CHUNKS);
-    if (s->any.stages && shape.rows_in_lanes) shape.chunks = chunks_of(shape.cols, of_lanes);
-    if (s->any.stages && block && !shape.rows_in_lanes)
-        shape.chunks = chunks_of(kiln__divide_up(all, s->team.threads), of_blocks);
+    shape.chunks = chunks_of(s, &shape, block, kiln__divide_up(kiln__times(elements, shape.runs), s->team.threads));
     shape.stage = s->any.stages && shape.chunks > 1 ? 0 : -1;
     return shape;
 }
