@@ -10,7 +10,6 @@ It runs on the GPU of KILN_DRIVER (libcuda.so.1), also on the software GPU; --an
 shape, where the program has one; --cpu runs Kiln's reference instead. Without NumPy or a GPU it ends with 77.
 """
 import argparse
-import ctypes
 import os
 import pathlib
 import sys
@@ -23,56 +22,12 @@ except ImportError:
     sys.exit(77)
 import kiln_ctypes as kiln  # noqa: E402
 import program_types as types  # noqa: E402
+from gpu_memory import open_memory  # noqa: E402
 from program_cases import CASES  # noqa: E402
 from program_draw import Draw  # noqa: E402
 
 UNTOUCHED = 0xA5
 POLICY_COMPILE, POLICY_ANY_SHAPE = 0, 3
-
-
-class HostMemory:
-    """For Kiln's reference: the arrays themselves."""
-
-    def copy_in(self, data):
-        return data.ctypes.data
-
-    def copy_out(self, address, data):
-        pass
-
-    def release(self):
-        pass
-
-
-class GpuMemory:
-    """Memory of the first GPU, whose primary context becomes current."""
-
-    def __init__(self, path):
-        self.driver, self.taken = ctypes.CDLL(path), []
-        context = ctypes.c_void_p()
-        self.check(self.driver.cuInit(0))
-        self.check(self.driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
-        self.check(self.driver.cuCtxSetCurrent(context))
-
-    def check(self, status):
-        if status:
-            raise RuntimeError(f"the driver returned {status}")
-
-    def copy_in(self, data):
-        address = ctypes.c_uint64()
-        self.check(self.driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(max(1, data.nbytes))))
-        self.taken.append(address)
-        self.check(self.driver.cuMemcpyHtoD_v2(address, ctypes.c_void_p(data.ctypes.data), ctypes.c_size_t(data.nbytes)))
-        return address.value
-
-    def copy_out(self, address, data):
-        self.check(self.driver.cuCtxSynchronize())
-        self.check(self.driver.cuMemcpyDtoH_v2(ctypes.c_void_p(data.ctypes.data), ctypes.c_uint64(address),
-                                               ctypes.c_size_t(data.nbytes)))
-
-    def release(self):
-        for address in self.taken:
-            self.check(self.driver.cuMemFree_v2(address))
-        self.taken = []
 
 
 class Storage:
@@ -250,14 +205,6 @@ def parse():
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--list", action="store_true")
     return parser.parse_args()
-
-
-def open_memory(on_cpu):
-    try:
-        return HostMemory() if on_cpu else GpuMemory(os.environ.get("KILN_DRIVER", "libcuda.so.1"))
-    except (OSError, RuntimeError) as error:
-        print(f"skipped: {error}")
-        sys.exit(77)
 
 
 def main():

@@ -10,19 +10,20 @@ check_torch.py --library build/libkiln.so [--seed 1] [--shapes 20] [--function N
 """
 import argparse
 import os
+import pathlib
 import sys
 import warnings
 
-import check_programs
-import kiln_ctypes as kiln
-import numpy as np
-import program_types as types
-
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "bench"))
 try:
+    import numpy as np
     import torch
-except ImportError:
-    print("skipped: there is no PyTorch")
+except ImportError as error:
+    print(f"skipped: {error}")
     sys.exit(77)
+import kiln_ctypes as kiln  # noqa: E402
+import program_types as types  # noqa: E402
+from gpu_memory import open_memory  # noqa: E402
 from torch_functions import (  # noqa: E402
     ANY, COLUMNS, FUNCTIONS, KEPT, LABEL, POSITIVE, PROBABILITIES, SIGN, UNIT)
 
@@ -75,7 +76,7 @@ class Array:
 class Runner:
     def __init__(self, arguments):
         self.on_cpu = arguments.cpu
-        self.memory = check_programs.open_memory(arguments.cpu)
+        self.memory = open_memory(arguments.cpu)
         self.kiln = kiln.Kiln(arguments.library, policy=3 if arguments.any_shape else 0)
 
     def input_names(self, text, outputs):
