@@ -216,6 +216,7 @@ CASES = [
     ("geometric_mean(p)", lambda p: np.exp(mean(np.log(p))), ANY),
     ("harmonic_mean(p)", lambda p: 1 / mean(1 / p), ANY),
     ("weighted_mean(x, p)", lambda x, p: total(x * p) / total(p), ANY),
+    ("weighted_var(x, p)", lambda x, p: total(p * (x - total(x * p) / total(p)) ** 2) / total(p), ANY),
     ("mean_absolute_deviation(x)", lambda x: mean(np.abs(x - mean(x))), ANY),
     ("sem(x)", lambda x: std(x) / np.sqrt(x.shape[-1]), ANY),
     ("moment(x, 4)", lambda x: mean((x - mean(x)) ** 4), ANY),
@@ -313,6 +314,9 @@ CASES = [
     ("lion_step(w, x, y, 0.5, 0.25)", lambda w, x, y: w - 0.5 * (np.sign(moved(0.9, x, y)) + 0.25 * w), ANY),
     ("lion_m(x, y)", lambda x, y: moved(0.99, x, y), ANY),
     ("adagrad_step(w, p, y, 0.5)", lambda w, p, y: w - 0.5 * y / (np.sqrt(p) + 1e-10), ANY),
+    ("adafactor_rows(r, y)", lambda r, y: moved(0.999, r, mean(y * y)), ANY),
+    ("adafactor_columns(c, y)", lambda c, y: moved(0.999, c, np.mean(y * y, 0, keepdims=True)), ANY),
+    ("adafactor(y, r, c, 0.5)", lambda y, r, c: y / np.sqrt(r * c / 0.5), ANY),
     ("clip_by_norm(x, r, 1)", lambda x, r: x * np.minimum(1 / (r + 1e-6), 1), ANY),
     ("clip_norm(x, 1)", lambda x: x * np.minimum(1 / (norm2(x) + 1e-6), 1), ANY),
     ("image_normalize(x, r, w)", lambda x, r, w: (x / 255 - r) / w, ANY),
@@ -352,7 +356,7 @@ RANDOM = ("rrelu", "gumbel_softmax", "randn", "gumbel", "exponential", "bernoull
 
 
 def data(special):
-    """x y w: any numbers; p q: probabilities; t: 0 and 1; s: -1 and 1; k: bool; m: 0 and -inf; r: one of each row."""
+    """x y w: any numbers; p q: probabilities; t: 0 and 1; s: -1 and 1; k: bool; m: 0 and -inf; r, c: one of each row, of each column."""
     draw = np.random.default_rng(7)
     values = {name: draw.standard_normal((ROWS, COLUMNS)) * 2 for name in "xyw"}
     values |= {name: softmax(draw.standard_normal((ROWS, COLUMNS))) for name in "pq"}
@@ -363,6 +367,7 @@ def data(special):
     values["k"][2] = False
     values["m"] = np.where(values["k"], 0, -np.inf)
     values["r"] = np.abs(draw.standard_normal((ROWS, 1)))
+    values["c"] = np.abs(draw.standard_normal((1, COLUMNS)))
     values["label"] = np.array([[3], [-100], [0], [COLUMNS - 1], [5]])
     if special:
         for at, name in enumerate("xywp"):
