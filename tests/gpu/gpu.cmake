@@ -33,15 +33,19 @@ add_test(NAME gpu_bits_any_shape COMMAND gpu_bits 400000000 f16 any_shape)
 add_test(NAME gpu_blocks_any_shape COMMAND gpu_blocks --policy any_shape)
 add_test(NAME gpu_topk_any_shape COMMAND gpu_topk --policy any_shape)
 set_tests_properties(gpu_suite gpu_fuzz gpu_bits gpu_axes gpu_fp8 gpu_stochastic gpu_packed gpu_rules gpu_large gpu_blocks gpu_topk gpu_cub gpu_any_shape gpu_fuzz_any_shape gpu_bits_any_shape gpu_blocks_any_shape gpu_topk_any_shape PROPERTIES LABELS gpu SKIP_RETURN_CODE 77 TIMEOUT 1200 RUN_SERIAL ON)
-# Programs of language models against NumPy.
+# Programs of language models against NumPy, which the Python that the package was built for has.
 find_program(kiln_python python3)
 mark_as_advanced(kiln_python)
-set(check_programs ${kiln_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/gpu/check_programs.py)
-if(kiln_python AND TARGET kiln AND NOT KILN_SANITIZE) # a sanitized library needs its runtime in the process that opens it
+set(numpy_python ${kiln_python})
+if(TARGET kiln_core)
+    set(numpy_python ${Python_EXECUTABLE})
+endif()
+set(check_programs ${numpy_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/gpu/check_programs.py)
+if(numpy_python AND TARGET kiln AND NOT KILN_SANITIZE) # a sanitized library needs its runtime in the process that opens it
     add_test(NAME gpu_programs COMMAND ${check_programs} --library $<TARGET_FILE:kiln> --cases 1000)
     add_test(NAME programs_cpu COMMAND ${check_programs} --library $<TARGET_FILE:kiln> --cases 300 --cpu)
     # Functions and derived gradients against PyTorch.
-    set(check_torch ${kiln_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/gpu/check_torch.py --library $<TARGET_FILE:kiln>)
+    set(check_torch ${numpy_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/gpu/check_torch.py --library $<TARGET_FILE:kiln>)
     add_test(NAME gpu_torch COMMAND ${check_torch})
     add_test(NAME torch_cpu COMMAND ${check_torch} --cpu)
     set_tests_properties(gpu_programs gpu_torch PROPERTIES LABELS gpu RUN_SERIAL ON)
@@ -84,7 +88,7 @@ if(TARGET kiln_software_driver)
     # How far functions are off, with a package of Python that tools/check.sh downloads: KILN_MPMATH names its folder. The
     # check itself must be able to fail.
     if(TARGET kiln_core)
-        set(accuracy ${Python_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/accuracy.py --library $<TARGET_FILE:kiln> --check)
+        set(accuracy ${numpy_python} -B ${PROJECT_SOURCE_DIR}/tools/accuracy.py --library $<TARGET_FILE:kiln> --check)
         file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/wrong_accuracy.md "\n## On the software GPU\n\n| `tan(x)` | 0.5 | 0.5 | 0.5 | 0.5 | 0.5 |\n")
         add_test(NAME software_gpu_accuracy COMMAND ${accuracy})
         add_test(NAME software_gpu_accuracy_refuses
