@@ -44,8 +44,8 @@ to halves: 0.5 is rounded correctly. `tools/accuracy.py` measures it and writes 
 holds every number in it.
 
 - f32 and f64 are compared with mpmath at some thousand points over the whole range, and of functions of two numbers at
-  random ones; f16 and bf16 at every number. Functions of one number in f32 are also compared with the same in f64, at every
-  4,099th of all numbers. The last column of the first table is the CPU reference in double precision.
+  random ones; f16 and bf16 at every number. Where a table says so, functions of one number in f32 are also
+  compared with the same in f64. The last column of the first table is the CPU reference in double precision.
 - The first table's kernels run on the [software GPU](software-gpu.md), whose `exp`, `log` and so on are the C library's. A
   device's own are those of CUDA, with [the errors that NVIDIA tells](https://docs.nvidia.com/cuda/cuda-c-programming-guide/#mathematical-functions-appendix):
   a few units at most in f32 and fewer in f64. Where Kiln computes with them, as in `sigmoid`, errors may be larger by as much.
@@ -281,9 +281,9 @@ def main():
         print("\n".join(faults))
         return 1 if faults else 0
     if not options.only:
-        numbers = "every number" if every == 1 else f"every number in {every}"
-        remark = "" if title == SOFTWARE else (f"{device_name(runner.memory)}, {datetime.date.today()}; functions of one number "
-                                               f"in f32 also at {numbers}, beside the same in f64.")
+        numbers = "every number" if every == 1 else f"every {every}th of all numbers"
+        device = "" if title == SOFTWARE else f"{device_name(runner.memory)}, {datetime.date.today()}. "
+        remark = device + (f"Functions of one number in f32 also at {numbers}." if every else "")
         write_page(options.page, title, table_of(found, title, remark))
     return 0
 

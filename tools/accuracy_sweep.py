@@ -11,13 +11,14 @@ from accuracy_cases import ONE, least_counted, text_of
 COLUMNS, MOST_ROWS = 4096, 4096
 LARGEST = 3.4028234663852886e38
 # r: what it should be; u: a unit in its last place; e: how many of them the f32 y is off. Between the largest number and
-# infinity either is right.
+# infinity either is right; a NaN on either side is a fault, as a function has values wherever it is compared.
 COMPARE = """
 r = {function}; s = abs(r)
 u = exp2(maximum(floor(log2(s)), -126) - 23)
 high = s + u / 2 >= {largest!r} && abs(y) >= {nearly!r}
-e = isnan(y) ? 1e30 : high ? 0 : abs(y - r) / u
-counted = x >= {low!r} && x <= {high!r} && s >= {least!r}
+d = abs(y - r) / u
+e = high ? 0 : isnan(d) ? 1e30 : d
+counted = x >= {low!r} && x <= {high!r} && !(s < {least!r})
 c = counted ? e : 0
 worst = max(c); at = argmax(c)
 """
